@@ -1,5 +1,5 @@
 // warpaes: many messages at once, and arenas for them. C++20 over the C ABI, header only. The rules in warpaes.hpp and
-// those of warpaes_batch_submit in warpaes.h also apply here.
+// the rules of warpaes_batch_submit in warpaes.h also apply here.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,10 +20,10 @@ enum class Memory {
 };
 
 /// Memory for many messages: page-locked if there is a GPU, on a device, or shared with other processes. It is
-/// initially zeroed and is wiped when destroyed; no batch may be using it then.
+/// initially zeroed and is wiped when destroyed. No batch may be using an arena that is being destroyed.
 class Arena {
 public:
-    /// `device`: device number, for Memory::device. `bytes`: 1 or more. Throws Error.
+    /// `device` is the device number, for Memory::device. `bytes` is at least 1. Throws Error.
     Arena(const Engine& engine, std::uint64_t bytes, Memory memory = Memory::host, int device = 0)
         : handle_(detail::made<warpaes_arena>(warpaes_arena_create, engine.get(), static_cast<warpaes_memory>(memory),
                                               device, bytes)) {}
@@ -34,7 +34,8 @@ public:
     [[nodiscard]] std::size_t size() const noexcept {
         return static_cast<std::size_t>(warpaes_arena_size(handle_.get()));
     }
-    /// Memory::shared: a descriptor to map or to send to another process; do not close it. Otherwise -1.
+    /// Memory::shared: a descriptor to map or to send to another process; do not close it. -1 for other kinds of
+    /// memory.
     [[nodiscard]] int fd() const noexcept { return warpaes_arena_fd(handle_.get()); }
     [[nodiscard]] const warpaes_arena* get() const noexcept { return handle_.get(); }
 
@@ -47,7 +48,7 @@ struct Elements {
     const void* pointer = nullptr;
     std::uint64_t stride = 0;
 };
-/// The same location as an offset in an arena, for batches with Batch::offsets.
+/// Returns a location in an arena, for batches with Batch::offsets.
 inline Elements at_offset(std::uint64_t offset, std::uint64_t stride = 0) {
     return {reinterpret_cast<const void*>(static_cast<std::uintptr_t>(offset)), stride};
 }
@@ -58,7 +59,7 @@ struct Entry {
     Direction direction{};
     std::uint64_t count = 1;
     std::uint64_t length = 0;  ///< length of each message, in bytes; CFB1: in bits
-    const Key* key = nullptr;  ///< one for all messages; null: `keys`
+    const Key* key = nullptr;  ///< the key for all messages; null: `keys`
     const Key* tweak_key = nullptr;
     Elements keys{};  ///< `key_len` bytes for each message
     std::uint32_t key_len = 0;
@@ -68,11 +69,11 @@ struct Entry {
     std::uint32_t iv_len = 0;
     Elements aad{};
     std::uint64_t aad_len = 0;
-    Elements tag{};  ///< written, or for decryption compared
+    Elements tag{};  ///< written by encryption, compared by decryption
     std::uint32_t tag_len = 0;
     std::uint64_t data_unit_len = 0;     ///< XTS
     std::uint32_t data_unit_step = 0;    ///< XTS; 0: 1
-    warpaes_status* statuses = nullptr;  ///< room for one per message; for enqueue() on the device; or null
+    warpaes_status* statuses = nullptr;  ///< one status per message, or null; on the device for enqueue()
 };
 
 namespace detail {
@@ -119,33 +120,34 @@ struct BatchResult {
     std::uint64_t failed_entries = 0;
     std::uint64_t messages_on_cpu = 0;
     std::uint64_t messages_on_gpu = 0;
-    std::string reason{};  ///< why the work was divided as it was
+    std::string reason{};  ///< why the work is divided as it is
 };
 
-/// A submitted batch. The memory that its entries point to must stay valid until it is finished; the destructor waits
-/// for that.
+/// A submitted batch. The memory that its entries point to must stay valid until the batch is finished; the destructor
+/// waits until then.
 class Batch {
 public:
     enum Flags : std::uint32_t {
         none = 0,
-        check_nonces = WARPAES_BATCH_CHECK_NONCES,  ///< refuse GCM and CCM encryptions that repeat an IV under a key
+        check_nonces = WARPAES_BATCH_CHECK_NONCES,  ///< refuse GCM and CCM encryptions that repeat an IV under the same
+                                                    ///< key
         offsets = WARPAES_BATCH_OFFSETS             ///< elements are offsets in the arena; see at_offset
     };
 
-    /// Starts the work and returns. `arena`: required for offsets; for other batches, it saves CUDA queries for memory
-    /// in the arena. Thread-safe.
+    /// Starts the work and returns. `arena` is required for offsets; for other batches, it saves CUDA queries for
+    /// memory in the arena. Thread-safe.
     Batch(const Engine& engine, const std::vector<Entry>& entries, Flags flags = none, const Arena* arena = nullptr)
         : Batch(engine, std::make_unique<State>(detail::to_c(entries)), flags, arena) {}
     /// Starts the work of the messages of a table: entry i is message i. The call copies the table; the memory of its
-    /// extents and `statuses` must stay valid until the batch is finished. Throws Error for a fault of the table
-    /// itself; a fault of one message only becomes its status. Thread-safe.
+    /// extents and `statuses` must stay valid until the batch is finished. Throws Error if the table itself is faulty;
+    /// the fault of a single message is only reported as its status. Thread-safe.
     static Batch of_table(const Engine& engine, const warpaes_batch_table& table, Flags flags = none) {
         return {std::make_unique<State>(std::vector<warpaes_batch_entry>{}, table.count), flags, nullptr,
                 [&](const warpaes_batch_options& options, const State&, warpaes_batch** batch) {
                     return warpaes_batch_submit_table(engine.get(), &options, &table, batch);
                 }};
     }
-    /// Starts the work of entries in the form of the C ABI.
+    /// Starts the work of entries that are given as structs of the C ABI.
     static Batch of_entries(const Engine& engine, std::vector<warpaes_batch_entry> entries, Flags flags = none,
                             const Arena* arena = nullptr) {
         return {engine, std::make_unique<State>(std::move(entries)), flags, arena};
@@ -153,7 +155,7 @@ public:
     Batch(Batch&&) noexcept = default;
     Batch& operator=(Batch&&) = delete;  // it would have to wait for the batch that it replaces
 
-    /// Becomes ready when the batch is done. Call it once.
+    /// Becomes ready when the batch is finished. Call it only once.
     [[nodiscard]] std::future<void> future() { return state_->finished.get_future(); }
     [[nodiscard]] bool finished() const noexcept { return warpaes_batch_poll(handle_.get()) != 0; }
     /// Returns false if the batch is not finished in time. A negative time counts as 0. Failed entries do not cause an
@@ -162,17 +164,17 @@ public:
         const auto count = std::max<std::chrono::milliseconds::rep>(time.count(), 0);
         return warpaes_batch_wait(handle_.get(), static_cast<std::uint64_t>(count)) != WARPAES_ERROR_TIMEOUT;
     }
-    /// Waits, and throws the Error of the first failed entry.
+    /// Waits until the batch is finished, and throws the Error of the first failed entry.
     BatchResult get() {
         check(warpaes_batch_wait(handle_.get(), WARPAES_UNKNOWN));
         return result();
     }
-    /// Waits. status(entry) tells whether an entry failed.
+    /// Waits until the batch is finished. status(entry) reports whether an entry failed.
     BatchResult wait() {
         (void)warpaes_batch_wait(handle_.get(), WARPAES_UNKNOWN);
         return result();
     }
-    /// Drops the work that has not begun.
+    /// Drops the work that has not started.
     void cancel() noexcept { warpaes_batch_cancel(handle_.get()); }
 
     // The functions below require a finished batch.
@@ -224,10 +226,10 @@ private:
     detail::Handle<warpaes_batch, warpaes_batch_destroy> handle_;
 };
 
-/// Enqueues entries whose data are on one device on `stream` (a cudaStream_t; null: the device's default stream), and
+/// Enqueues entries whose data is on one device on `stream` (a cudaStream_t; null: the device's default stream), and
 /// returns without waiting for them. The memory that the entries point to must stay valid until the stream has passed
-/// this point. `arena`: required for Batch::offsets. If an entry is refused, throws Error and enqueues nothing.
-/// Thread-safe.
+/// this point. `arena` is required for Batch::offsets. If an entry is refused, the call throws Error and enqueues
+/// nothing. Thread-safe.
 inline void enqueue(const Engine& engine, const std::vector<Entry>& entries, void* stream,
                     Batch::Flags flags = Batch::none, const Arena* arena = nullptr) {
     warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;

@@ -1,6 +1,6 @@
-// warpaes: AES (FIPS 197) for your own CUDA kernels. Header only; it needs nothing but the CUDA toolkit, C++17 or
-// C++20, and compute capability 7.5 or newer. Four T-tables need 128 KiB of shared memory, which 8.0, 9.0 and 10.0
-// have.
+// warpaes: AES (FIPS 197) for your own CUDA kernels. Header only; it requires only the CUDA toolkit, C++17 or C++20,
+// and compute capability 7.5 or newer. Four T-tables need 128 KiB of shared memory, which compute capabilities 8.0, 9.0
+// and 10.0 provide.
 //
 //     #include <warpaes/device.cuh>
 //     namespace aes = warpaes::device;
@@ -27,20 +27,21 @@
 //   matyas_meyer_oseas                     a block hashed under a key that comes with it         device/hash.cuh
 //   encrypt_planes, to_planes, …           bitsliced: 32 blocks a thread, no tables              device/bitsliced.cuh
 //
-// Rules for everything here:
+// Rules for all functions:
 //
-//  - A block is a uint4 in memory order: x holds bytes 0 to 3, byte 0 in its low bits. A 16-byte load gives what FIPS
-//    197 calls in, and a 16-byte store writes what it calls out. The words of a key have the same byte order.
+//  - A block is a uint4 in memory order: x contains bytes 0 to 3, with byte 0 in its low bits. A 16-byte load therefore
+//    reads the input of FIPS 197, and a 16-byte store writes its output. The words of a key have the same byte order.
 //  - Constant time: no branch and no address depends on a key or on data, except that a table lookup uses one byte as
 //    its index. A lane reads only its own bank of shared memory, so a lookup takes one pass for any value of the byte.
-//  - The number of key bits is 128, 192 or 256. Anything else does not compile.
-//  - Functions are inlined into the calling kernel and keep their state in its registers. They have no state of their
-//    own, and every thread may call them at any time. Only load() must be called by all threads of a block together.
-//  - Nothing is wiped: clearing what a kernel leaves in registers and shared memory is up to its author.
+//  - The number of key bits is 128, 192 or 256. Any other number does not compile.
+//  - Functions are inlined into the calling kernel and keep their state in its registers. The functions themselves are
+//    stateless, and every thread may call them at any time. Only load() must be called by all threads of a block
+//    together.
+//  - Nothing is wiped: the kernel's author is responsible for clearing its registers and shared memory.
 //
-// Costs are given in lookups, which are 32-bit reads of shared memory by one lane. A multiprocessor of compute
-// capability 8.0 or 9.0 completes 32 of them a clock, which limits the speed of the T-table functions. docs/device.md
-// has measurements.
+// Costs are stated in lookups, which are 32-bit reads of shared memory by one lane. A multiprocessor of compute
+// capability 8.0 or 9.0 completes 32 lookups per clock, which limits the speed of the T-table functions. docs/device.md
+// contains measurements.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -19,8 +19,8 @@ struct DrbgOptions {
     ConstBytes personalization{};
 };
 
-/// A generator of random bits. One thread at a time may use it. The engine must outlive it. A call that fails throws
-/// Error; warpaes/drbg.h gives lengths and statuses.
+/// A generator of random bits. Only one thread at a time may use a generator. The engine must outlive it. A call that
+/// fails throws Error; warpaes/drbg.h describes lengths and statuses.
 class Drbg {
 public:
     explicit Drbg(const Engine& engine, const DrbgOptions& options = {}) {
@@ -40,7 +40,7 @@ public:
         handle_.reset(drbg);
     }
 
-    /// Reseeds from `entropy`; empty: from the kernel.
+    /// Reseeds from `entropy`; if it is empty, from the kernel.
     void reseed(ConstBytes entropy = {}, ConstBytes additional = {}) {
         check(warpaes_drbg_reseed(get(), entropy.data(), entropy.size(), additional.data(), additional.size()));
     }

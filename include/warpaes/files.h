@@ -17,9 +17,9 @@ extern "C" {
 /* --------------------------------------------------------------------------------------------------------- keysets */
 
 /**
- * Keys for files, as other libraries store them: a cleartext Tink keyset, which holds several keys, one of them
- * primary. Encryption uses the primary key; decryption tries every enabled key. Threads may share a keyset while none
- * changes it. Wiped when destroyed.
+ * Keys for files, as other libraries store them: a cleartext Tink keyset, which contains several keys, one of them
+ * primary. Encryption uses the primary key; decryption tries every enabled key. Threads may share a keyset while no
+ * thread changes it. The keyset is wiped when it is destroyed.
  *
  * Templates name formats and their parameters (warpaes_template_query): Tink's streaming AEAD by Tink's names, such as
  * AES256_GCM_HKDF_1MB; and C2SP_CHUNKED_128, C2SP_CHUNKED_256 (c2sp.org/chunked-encryption), which have raw keys only
@@ -38,9 +38,9 @@ typedef struct warpaes_key_info {
     uint32_t key_id;
     warpaes_key_state state;
     int32_t primary;           /**< 1 if it is the primary key. */
-    const char* template_name; /**< One of the above; "" if the key's parameters match none of them. Static storage. */
-    uint32_t key_bits;         /**< AES key size; 0 for a destroyed key, and for a Tink key that is not for files */
-    uint32_t segment_bytes;    /**< bytes of a segment's ciphertext; 0 as for key_bits */
+    const char* template_name; /**< Name of the key's template; "" if its parameters match none. Static storage. */
+    uint32_t key_bits;         /**< AES key size; 0 for a destroyed key, and for a Tink key of another primitive */
+    uint32_t segment_bytes;    /**< size of a segment's ciphertext in bytes; 0 in the same cases as key_bits */
 } warpaes_key_info;
 
 #define WARPAES_KEY_INFO_INIT \
@@ -72,18 +72,18 @@ WARPAES_API warpaes_status warpaes_keyset_create(warpaes_keyset** keyset);
 /** Parses `length` bytes of Tink's JSON in UTF-8, with or without a byte order mark. The message for
  * WARPAES_ERROR_KEYSET describes the fault without quoting the JSON. */
 WARPAES_API warpaes_status warpaes_keyset_parse(const char* json, size_t length, warpaes_keyset** keyset);
-/** Makes a keyset of one raw key of `length` bytes: for C2SP's templates as many as the AES key has, 16 or 32; for
-    Tink's templates that many to 4096. WARPAES_ERROR_KEY_LENGTH for other lengths. */
+/** Creates a keyset of one raw key of `length` bytes: 16 or 32 for C2SP's templates (the size of the AES key); from the
+ * size of the AES key up to 4096 bytes for Tink's templates. WARPAES_ERROR_KEY_LENGTH for other lengths. */
 WARPAES_API warpaes_status warpaes_keyset_from_raw(const char* template_name, const uint8_t* key, size_t length,
                                                    warpaes_keyset** keyset);
-/** Call it before warpaes_keyset_from_raw for bytes that were read from a file, a variable or a program: returns
-    WARPAES_ERROR_KEYSET if they are text (ASCII, UTF-8, UTF-16, UTF-32, or Latin-1 that is mostly ASCII, perhaps with
-    zeros after it), which is a passphrase or a damaged key in hexadecimal and not a raw key. The message contains
-   nothing of the text. About one in 100,000 random 16-byte keys passes as text, and practically no random 32-byte key.
- */
+/** Checks bytes that were read from a file, a variable or a program; call it before warpaes_keyset_from_raw. Returns
+ * WARPAES_ERROR_KEYSET if the bytes are text (ASCII, UTF-8, UTF-16, UTF-32, or Latin-1 that is mostly ASCII, possibly
+ * followed by zeros). Such text is a passphrase or a damaged hexadecimal key and not a raw key. The error message never
+ * quotes the text. About one in 100,000 random 16-byte keys is mistaken for text, and practically no random 32-byte
+ * key. */
 WARPAES_API warpaes_status warpaes_keyset_check_raw(const void* key, size_t length);
 WARPAES_API void warpaes_keyset_destroy(warpaes_keyset* keyset);
-/** Adds a new random key. The first key of a keyset becomes its primary. `key_id` receives its number; may be NULL. */
+/** Adds a new random key. The first key of a keyset becomes its primary key. `key_id` receives its ID; may be NULL. */
 WARPAES_API warpaes_status warpaes_keyset_add(warpaes_keyset* keyset, const char* template_name, uint32_t* key_id);
 /** Makes an enabled key the primary key. */
 WARPAES_API warpaes_status warpaes_keyset_promote(warpaes_keyset* keyset, uint32_t key_id);
@@ -91,19 +91,20 @@ WARPAES_API warpaes_status warpaes_keyset_promote(warpaes_keyset* keyset, uint32
 WARPAES_API warpaes_status warpaes_keyset_set_state(warpaes_keyset* keyset, uint32_t key_id, warpaes_key_state state);
 /** Removes a key that is not the primary key. */
 WARPAES_API warpaes_status warpaes_keyset_remove(warpaes_keyset* keyset, uint32_t key_id);
-/** Copies the enabled keys of `other` into `keyset` for decryption, which tries them after its own keys. They are
-    neither listed nor written. */
+/** Copies the enabled keys of `other` into `keyset` for decryption, which tries them after the keyset's own keys. The
+ * copied keys are neither listed nor written. */
 WARPAES_API warpaes_status warpaes_keyset_append(warpaes_keyset* keyset, const warpaes_keyset* other);
 WARPAES_API size_t warpaes_keyset_count(const warpaes_keyset* keyset);
 WARPAES_API warpaes_status warpaes_keyset_query(const warpaes_keyset* keyset, size_t index, warpaes_key_info* info);
-/** Writes Tink's JSON with the secret keys, without a NUL at its end. `*length` receives its length. If `capacity` is
-    smaller: WARPAES_ERROR_BUFFER_TOO_SMALL. */
+/** Writes Tink's JSON with the secret keys, without a terminating NUL. `*length` receives the length of the JSON. If
+ * `capacity` is smaller, the call returns WARPAES_ERROR_BUFFER_TOO_SMALL. */
 WARPAES_API warpaes_status warpaes_keyset_write(const warpaes_keyset* keyset, char* json, size_t capacity,
                                                 size_t* length);
 
 /* ------------------------------------------------------------------------------------ keysets under a passphrase */
 
-/** The cost of one guess at a passphrase: scrypt's parameters (RFC 7914). 128 n r bytes of memory, p times. */
+/** The cost of one guess at a passphrase: scrypt's parameters (RFC 7914). A guess fills 128 n r bytes of memory p
+ * times. */
 typedef struct warpaes_scrypt {
     uint32_t struct_size;
     uint32_t r;
@@ -112,56 +113,60 @@ typedef struct warpaes_scrypt {
     uint64_t n; /**< a power of two */
 } warpaes_scrypt;
 
-/** 128 MiB, the least cost for a new keyset. */
+/** 128 MiB, the minimum cost for a new keyset. */
 #define WARPAES_SCRYPT_INIT \
     { sizeof(warpaes_scrypt), 8, 1, 0, 131072 }
 
-/** Finds the cost that takes about `seconds` on this machine, between the cost in INIT and 1 GiB, with r = 8 and p = 1.
- */
+/** Finds the cost that takes about `seconds` on this machine, between the cost in INIT and 1 GiB, with r = 8 and p =
+ * 1. */
 WARPAES_API warpaes_status warpaes_scrypt_choose(double seconds, warpaes_scrypt* cost);
 
-/** Writes the keyset encrypted under a passphrase of any bytes: Tink's JSON of an encrypted keyset, plus the parameters
-   that derive its key from the passphrase (docs/formats.md), with a new salt every time. `cost`: NULL for the cost that
-   takes a second. `*length` is as for warpaes_keyset_write; if `capacity` is too small, no key is derived. */
+/** Writes the keyset encrypted under a passphrase of any bytes: Tink's JSON for an encrypted keyset, plus the
+ * parameters that derive its key from the passphrase (docs/formats.md). Every call uses a new salt. If `cost` is NULL,
+ * a guess takes about a second. `*length` is as for warpaes_keyset_write; if `capacity` is too small, no key is
+ * derived. */
 WARPAES_API warpaes_status warpaes_keyset_wrap(const warpaes_keyset* keyset, const char* passphrase,
                                                size_t passphrase_len, const warpaes_scrypt* cost, char* json,
                                                size_t capacity, size_t* length);
 /** Reads JSON that warpaes_keyset_wrap wrote. WARPAES_ERROR_AUTHENTICATION: the passphrase is wrong, or the JSON was
-   altered. WARPAES_ERROR_KEYSET for a cost beyond 1 GiB and some seconds, before any memory is allocated for it. */
+ * altered. WARPAES_ERROR_KEYSET: the cost exceeds 1 GiB and a few seconds; this is checked before any memory is
+ * allocated for it. */
 WARPAES_API warpaes_status warpaes_keyset_unwrap(const char* json, size_t length, const char* passphrase,
                                                  size_t passphrase_len, warpaes_keyset** keyset);
-/** Reads the public part of an encrypted keyset's JSON, without its passphrase or key. It is not authenticated. `cost`
-    receives the cost of a guess: n, r and p are 0 if the keyset is not under a passphrase. `keyset` receives the
-    numbers and states of the keys: it can be queried, and is refused for all other use. Either pointer may be NULL. */
+/** Reads the public part of an encrypted keyset's JSON, without its passphrase or key. This part is not authenticated.
+ * `cost` receives the cost of a guess: n, r and p are 0 if the keyset is not encrypted under a passphrase. `keyset`
+ * receives the IDs and states of the keys: the result can be queried, and is refused for any other use. Either pointer
+ * may be NULL. */
 WARPAES_API warpaes_status warpaes_keyset_peek(const char* json, size_t length, warpaes_scrypt* cost,
                                                warpaes_keyset** keyset);
 
 /* ----------------------------------------------------------------------------- keysets under a key-encryption key */
 
 /**
- * Writes the keyset encrypted under a key-encryption key, as Tink's JSON of an encrypted keyset. Tink's libraries open
- * it with that key as the AEAD. `kek` is the text of the key: Tink's JSON of a cleartext keyset of AesGcmKeys, whose
- * primary encrypts; or one key of 16 or 32 bytes that are not text (warpaes_keyset_check_raw), or of 32 or 64
- * hexadecimal digits. `aad`: associated data, not in the result, the same to open it; both take at most 1 MiB.
- * `*length` is as for warpaes_keyset_write. WARPAES_ERROR_KEYSET if the text is not such a key.
+ * Writes the keyset encrypted under a key-encryption key, as Tink's JSON for an encrypted keyset. Tink's libraries open
+ * it with that key as the AEAD. `kek` is the content of the key's file: a cleartext keyset of AesGcmKeys in Tink's
+ * JSON, whose primary key encrypts; or one key as 16 or 32 bytes that are not text (warpaes_keyset_check_raw), or as 32
+ * or 64 hexadecimal digits. `aad` is associated data, which is not part of the result and must be the same when the
+ * keyset is opened. `kek` and `aad` are each at most 1 MiB. `*length` is as for warpaes_keyset_write.
+ * WARPAES_ERROR_KEYSET: `kek` is not such a key.
  */
 WARPAES_API warpaes_status warpaes_keyset_wrap_under(const warpaes_keyset* keyset, const void* kek, size_t kek_len,
                                                      const void* aad, size_t aad_len, char* json, size_t capacity,
                                                      size_t* length);
-/** Reads JSON that warpaes_keyset_wrap_under or a Tink library wrote, with any enabled key of `kek`.
- * WARPAES_ERROR_AUTHENTICATION: the key or the associated data differ, or the JSON was altered. WARPAES_ERROR_KEYSET:
+/** Reads JSON that warpaes_keyset_wrap_under or a Tink library wrote, and tries every enabled key of `kek`.
+ * WARPAES_ERROR_AUTHENTICATION: the key or the associated data is wrong, or the JSON was altered. WARPAES_ERROR_KEYSET:
  * the key or the keyset is not valid. */
 WARPAES_API warpaes_status warpaes_keyset_unwrap_under(const char* json, size_t length, const void* kek, size_t kek_len,
                                                        const void* aad, size_t aad_len, warpaes_keyset** keyset);
 
 /* ----------------------------------------------------------------------------------------------- places of keysets */
 
-/** Asks for a passphrase. `question` names the keyset in one line. Writes the passphrase, at most
-   `capacity` bytes, to `passphrase`, which the library wipes, and their number to `*length`. Returns 0, or anything
-   else to cancel. The function must return: neither longjmp nor a C++ exception may leave it. */
+/** Asks for a passphrase. `question` names the keyset in one line. The function writes the passphrase, at most
+ * `capacity` bytes, to `passphrase`, which the library wipes, and the number of bytes to `*length`. It returns 0, or
+ * any other value to cancel. The function must return: neither longjmp nor a C++ exception may leave it. */
 typedef int (*warpaes_ask_passphrase)(void* user, const char* question, char* passphrase, size_t capacity,
                                       size_t* length);
-/** Receives a warning without secrets, such as that other users of the machine can open a file of keys. */
+/** Receives a warning without secrets, for example that other users of the machine can open a key file. */
 typedef void (*warpaes_warning)(void* user, const char* sentence);
 
 typedef struct warpaes_place_options {
@@ -180,91 +185,93 @@ typedef struct warpaes_place_options {
     { sizeof(warpaes_place_options), 0, NULL, NULL, NULL, NULL, NULL }
 
 /**
- * Loads a keyset or a raw key from its place, a string with the grammar of docs/keys.md, the same as for the command
- * and the Python package: PATH, file:PATH, env:NAME, fd:N or exec:COMMAND; with passphrase:, passphrase=PLACE;,
- * kek=PLACE;, kek-aad=TEXT; or clear: before it. `options` may be NULL. Waits for a program, a pipe or an answer.
+ * Loads a keyset or a raw key from its place. A place is a string with the grammar of docs/keys.md, which the command
+ * and the Python package also use: PATH, file:PATH, env:NAME, fd:N or exec:COMMAND; with passphrase:,
+ * passphrase=PLACE;, kek=PLACE;, kek-aad=TEXT; or clear: before it. `options` may be NULL. The call waits for a
+ * program, a pipe or an answer.
  *
- * WARPAES_ERROR_ARGUMENT: not a place, or one that this call cannot open (own:, and the URLs of key managers, which
- * exec: with `warpaes keysources open` reaches). WARPAES_ERROR_NOT_FOUND: there is no such file. WARPAES_ERROR_READ:
- * the file or the program failed. WARPAES_ERROR_KEYSET: not a keyset, an unencrypted one where the place requires an
- * encrypted one or the reverse, more than 1 MiB, or a cost beyond warpaes_keyset_unwrap's limits, which is refused
- * before any question. WARPAES_ERROR_AUTHENTICATION: the passphrase or the key is wrong. WARPAES_ERROR_CANCELLED: `ask`
- * cancelled. No sentence repeats a secret, or text that is neither a file, a variable nor the kind of a place, since
- * that may be one.
+ * WARPAES_ERROR_ARGUMENT: not a place, or a place that this call cannot open (own:, and the URLs of key managers, which
+ * exec: can open through `warpaes keysources open`). WARPAES_ERROR_NOT_FOUND: the file does not exist.
+ * WARPAES_ERROR_READ: the file could not be read, or the program failed. WARPAES_ERROR_KEYSET: not a keyset; a keyset
+ * that is unencrypted although the place requires an encrypted keyset, or vice versa; more than 1 MiB; or a cost beyond
+ * warpaes_keyset_unwrap's limits, which is refused before any question. WARPAES_ERROR_AUTHENTICATION: the passphrase or
+ * the key is wrong. WARPAES_ERROR_CANCELLED: `ask` cancelled. No error message repeats a secret, or any part of a place
+ * other than file names, variable names and kinds, because that part may be a secret.
  *
  * A program receives neither the variables that the place or WARPAES_KEYSET names, nor any variable WARPAES_KEYSET…,
- * nor descriptors except standard error; its standard input is empty. Thread-safe, while no thread changes the
+ * and no descriptors except standard error; its standard input is empty. Thread-safe, unless a thread changes the
  * environment.
  */
 WARPAES_API warpaes_status warpaes_keyset_load(const char* place, const warpaes_place_options* options,
                                                warpaes_keyset** keyset);
-/** Writes the keyset to a new file at its place, PATH or file:PATH, which only its owner can open (mode 0600):
-   encrypted under the passphrase or key that the place names, or unencrypted. `options` may be NULL. `ask` is called
-   once. WARPAES_ERROR_EXISTS if the file exists, because keys are never overwritten. After a failure, no file remains.
- */
+/** Writes the keyset to a new file at its place, PATH or file:PATH, which only its owner can open (mode 0600). The
+ * keyset is encrypted under the passphrase or key that the place names, or unencrypted. `options` may be NULL. `ask` is
+ * called once. WARPAES_ERROR_EXISTS if the file exists, because keys are never overwritten. After a failure, no file
+ * remains. */
 WARPAES_API warpaes_status warpaes_keyset_save(const warpaes_keyset* keyset, const char* place,
                                                const warpaes_place_options* options);
 
 /* ------------------------------------------------------------------------------------------------ files and streams */
 
 typedef enum warpaes_format {
-    WARPAES_FORMAT_RAW = 0, /**< Ciphertext only; the caller gives key and IV. */
-    WARPAES_FORMAT_OPENSSL_ENC =
-        1, /**< `openssl enc`: key and IV from a passphrase; "Salted__" and the salt come first. */
+    WARPAES_FORMAT_RAW = 0,           /**< Only ciphertext; the caller supplies the key and the IV. */
+    WARPAES_FORMAT_OPENSSL_ENC = 1,   /**< `openssl enc`: derives the key and the IV from a passphrase; the file starts
+                                         with "Salted__" and the   salt. */
     WARPAES_FORMAT_STREAMING_AEAD = 2 /**< Authenticated segments: Tink's streaming AEAD or C2SP chunked encryption,
-                                           as the keyset's key says. */
+                                           depending on the keyset's key. */
 } warpaes_format;
 
 typedef enum warpaes_kdf {
     WARPAES_KDF_PBKDF2 = 0,        /**< PBKDF2-HMAC (RFC 8018), as `openssl enc -pbkdf2` */
-    WARPAES_KDF_EVP_BYTESTOKEY = 1 /**< The older derivation of `openssl enc`: one round of a hash. Weak. */
+    WARPAES_KDF_EVP_BYTESTOKEY = 1 /**< The older derivation of `openssl enc`: one hash iteration. Weak. */
 } warpaes_kdf;
 
 /** Flags of a file job. */
 enum {
-    WARPAES_FILE_PKCS7 = 1u << 0,           /**< ECB, CBC: pad. */
+    WARPAES_FILE_PKCS7 = 1u << 0,           /**< ECB, CBC: add padding. */
     WARPAES_FILE_BASE64 = 1u << 1,          /**< Ciphertext as base64 in lines of 64 characters (`openssl enc -a`). */
     WARPAES_FILE_BASE64_ONE_LINE = 1u << 2, /**< With BASE64: a single line (`-A`). */
     WARPAES_FILE_OVERWRITE = 1u << 3,       /**< Replace an existing output file. */
     WARPAES_FILE_NO_SALT = 1u << 4,         /**< OPENSSL_ENC: no salt and no header. */
     WARPAES_FILE_RANGE = 1u << 5,   /**< Produce only bytes range_first … range_last of the result, and read only the
-                                         blocks or segments under them (ECB, CTR, and decryption of CBC, CFB and
+                                         blocks or segments that contain them (ECB, CTR, and decryption of CBC, CFB and
                                          STREAMING_AEAD). */
     WARPAES_FILE_VERIFY = 1u << 6,  /**< STREAMING_AEAD decryption: authenticate everything and write nothing. */
     WARPAES_FILE_NO_SYNC = 1u << 7, /**< Do not wait until the file is on the disk; a power failure may lose it. */
-    WARPAES_FILE_SHA256 = 1u << 8,  /**< Give the SHA-256 of the output in the result. The output is then written in
+    WARPAES_FILE_SHA256 = 1u << 8,  /**< Return the SHA-256 of the output in the result. The output is then written in
                                          order. */
-    WARPAES_FILE_SHA256_INPUT = 1u << 9,     /**< STREAMING_AEAD decryption of a file: give the SHA-256 of the input in
-                                                  the result. It is then read in order. Not together with SHA256 or
-                                                  RANGE. */
+    WARPAES_FILE_SHA256_INPUT = 1u << 9,     /**< STREAMING_AEAD decryption of a file: return the SHA-256 of the input
+                                                  in the result. The input is then read in order. Cannot be combined
+                                                  with SHA256 or RANGE. */
     WARPAES_FILE_KEEP_ATTRIBUTES = 1u << 10, /**< A new or replaced output file gets the permissions and times of the
                                                   input file. */
-    WARPAES_FILE_SALVAGE = 1u << 11          /**< STREAMING_AEAD decryption of a damaged file, an input that can seek:
-                                                  write every segment that is authentic, and zeros in the place of the
-                                                  others. If any segment is not authentic, or the end of the file is
-                                                  missing, the job ends with WARPAES_ERROR_HOLES and the output is kept.
-                                                  WARPAES_ERROR_AUTHENTICATION, without an output: no segment opens. Not
-                                                  together with RANGE, VERIFY and SHA256_INPUT. */
+    WARPAES_FILE_SALVAGE = 1u << 11          /**< STREAMING_AEAD decryption of a damaged file, from an input that can
+                                                  seek: write every segment that is authentic, and zeros in place of the
+                                                  other segments. If any segment is not authentic, or the end of the
+                                                  file is missing, the job ends with WARPAES_ERROR_HOLES and the output
+                                                  is kept. If no segment is authentic, the job ends with
+                                                  WARPAES_ERROR_AUTHENTICATION and without an output. Cannot be combined
+                                                  with RANGE, VERIFY or SHA256_INPUT. */
 };
 
-/** SALVAGE: `length` bytes of the output from `first` on are zeros, since the input is not authentic there. Called in
-   order, once for each range; adjacent ranges are merged. WARPAES_UNKNOWN as `length`: nothing from `first` on is
-    authentic, and how much there was is not known. */
+/** SALVAGE: `length` bytes of the output starting at `first` are zeros, because the input is not authentic there.
+ * Called in order, once for each range; adjacent ranges are merged. If `length` is WARPAES_UNKNOWN, nothing from
+ * `first` onwards is authentic, and the original length is unknown. */
 typedef void (*warpaes_hole)(void* user, uint64_t first, uint64_t length);
 
 /** Reports the progress of a running job. Called at intervals, from one thread at a time. `bytes_total` is
-    WARPAES_UNKNOWN for a pipe. Return 0 to continue, anything else to cancel. */
+ * WARPAES_UNKNOWN for a pipe. Return 0 to continue, and any other value to cancel. */
 typedef int (*warpaes_progress)(void* user, uint64_t bytes_done, uint64_t bytes_total);
 
 /**
- * A file or stream to encrypt or decrypt through bounded memory. A file named by `output_path` gets its name only when
- * it is complete. Until then it has no name, or a temporary one beside it on file systems that have no unnamed files.
- * After a failure no output file remains, but for WARPAES_ERROR_HOLES. A write that fails is an error and raises no
- * signal (SIGPIPE, SIGXFSZ).
+ * A file or stream to encrypt or decrypt in bounded memory. The output file appears under `output_path` only when it is
+ * complete. Until then it has no name, or a temporary name in the same directory if the file system does not support
+ * unnamed files. After a failure no output file remains, except for WARPAES_ERROR_HOLES. A failed write is an error and
+ * raises no signal (SIGPIPE, SIGXFSZ).
  *
- * STREAMING_AEAD uses `keyset`, and `aad` if the writer gave one; it ignores `mode`, `key` and `iv`. A named file
- * appears when everything has been authenticated. A pipe receives authenticated segments only, in order; if the data
- * after them is altered or missing, the job then fails.
+ * STREAMING_AEAD uses `keyset`, and `aad` if the file was written with associated data; it ignores `mode`, `key` and
+ * `iv`. A named file appears when everything has been authenticated. A pipe receives only authenticated segments, in
+ * order; if the data after them is altered or missing, the job then fails.
  */
 typedef struct warpaes_file_job {
     uint32_t struct_size;
@@ -277,7 +284,7 @@ typedef struct warpaes_file_job {
     const char* output_path; /**< NULL: write output_fd. */
     int32_t input_fd;
     int32_t output_fd;
-    /* RAW. With OPENSSL_ENC they are optional and replace those from the passphrase. */
+    /* RAW. With OPENSSL_ENC, these fields are optional and replace the key and IV derived from the passphrase. */
     const warpaes_key* key;
     const uint8_t* iv;
     uint64_t iv_len;
@@ -286,9 +293,9 @@ typedef struct warpaes_file_job {
     uint32_t iterations;    /**< PBKDF2 iterations; 0: 10000 */
     const char* passphrase; /**< passphrase_len bytes, at most 1 MiB; need not be NUL-terminated. */
     uint64_t passphrase_len;
-    const char* digest; /**< NULL: "sha256"; or any digest that libcrypto supports. */
-    /** NULL: "Salted__" and a random salt are written first, and expected first. 8 bytes: a salt that both sides know,
-        which is not in the file, as with `openssl enc -S` of OpenSSL 3. */
+    const char* digest; /**< NULL: "sha256"; otherwise any digest that libcrypto supports. */
+    /** NULL: the file starts with "Salted__" and a random salt. 8 bytes: a salt that both sides know and that is not in
+     * the file, as with `openssl enc -S` of OpenSSL 3. */
     const uint8_t* salt;
     uint64_t salt_len;
     /* RANGE: both ends are inclusive; range_last = WARPAES_UNKNOWN: to the end. The input must be able to seek. */
@@ -298,15 +305,16 @@ typedef struct warpaes_file_job {
     void* progress_user;
     /* STREAMING_AEAD */
     const warpaes_keyset* keyset;
-    const void* aad; /**< Associated data: not in the file, the same on both sides; at most 1 MiB. */
+    const void* aad; /**< Associated data: not in the file, and the same for encryption and decryption; at most 1
+                          MiB. */
     uint64_t aad_len;
     uint32_t threads; /**< The maximum number of host threads for the job; 0: all threads of the engine. */
     uint32_t reserved;
     warpaes_hole hole; /**< SALVAGE; may be NULL. */
     void* hole_user;
-    /** STREAMING_AEAD encryption: bytes to write at the start of the file, such as its own keyset under a passphrase
-     * (docs/formats.md); at most 1 MiB. They are not authenticated. To decrypt such a file, give a descriptor whose
-     * position is after them. */
+    /** STREAMING_AEAD encryption: bytes to write at the start of the file, for example its keyset encrypted under a
+     * passphrase (docs/formats.md); at most 1 MiB. They are not authenticated. To decrypt such a file, use a descriptor
+     * whose position is after these bytes. */
     const void* prefix;
     uint64_t prefix_len;
 } warpaes_file_job;
@@ -322,16 +330,15 @@ typedef struct warpaes_file_job {
 typedef struct warpaes_file_result {
     uint32_t struct_size;
     warpaes_status status;  /**< The status that the call returned. */
-    uint64_t bytes_read;    /**< Bytes that the cipher read, with the header; of base64, decoded bytes. */
+    uint64_t bytes_read;    /**< Bytes that the cipher read, including the header; for base64, decoded bytes. */
     uint64_t bytes_written; /**< Bytes written to the output. */
     uint32_t notes;         /**< WARPAES_NOTE_* */
     int32_t device;         /**< The CUDA device that ran it; -1: the CPU. */
     const char* backend;    /**< The backend that ran it. Static storage. */
     uint32_t key_id;        /**< STREAMING_AEAD: the key that was used. */
     uint32_t reserved;
-    char error[WARPAES_ERROR_BYTES]; /**< The sentence for the status; "" for WARPAES_OK. */
-    uint8_t sha256[32];              /**< With WARPAES_FILE_SHA256 or SHA256_INPUT after success; else
-                                          zeros. */
+    char error[WARPAES_ERROR_BYTES]; /**< The error message; "" for WARPAES_OK. */
+    uint8_t sha256[32];              /**< With WARPAES_FILE_SHA256 or SHA256_INPUT after success; otherwise zeros. */
 } warpaes_file_result;
 
 #define WARPAES_FILE_RESULT_INIT                                                \
@@ -350,13 +357,13 @@ WARPAES_API warpaes_status warpaes_file_run(warpaes_engine* engine, const warpae
 typedef struct warpaes_file_info {
     uint32_t struct_size;
     warpaes_format format;
-    const char* template_name; /**< The template asked for, or "" where only a key can tell. Static storage. */
+    const char* template_name; /**< The requested template; "" if only a key can determine it. Static storage. */
     uint64_t file_bytes;
     uint64_t header_bytes;
-    uint64_t segment_bytes;   /**< bytes of a segment's ciphertext, with its tag; 0 if not known */
-    uint64_t segments;        /**< 0 if not known */
-    uint64_t plaintext_bytes; /**< WARPAES_UNKNOWN if not known: OPENSSL_ENC, or no template was asked for */
-    uint32_t key_bits;        /**< AES key size; 0 if not known */
+    uint64_t segment_bytes;   /**< bytes of a segment's ciphertext, including its tag; 0 if unknown */
+    uint64_t segments;        /**< 0 if unknown */
+    uint64_t plaintext_bytes; /**< WARPAES_UNKNOWN if unknown: OPENSSL_ENC, or no template was requested */
+    uint32_t key_bits;        /**< AES key size; 0 if unknown */
     uint32_t reserved;
     const char* format_name; /**< The format's name, as "Tink streaming AEAD". Static storage. */
 } warpaes_file_info;
@@ -366,62 +373,64 @@ typedef struct warpaes_file_info {
 
 /**
  * Reads the header of the file at `path` and computes the other facts from the file's length. `template_name` is the
- * template to assume. NULL: the template in the header; Tink's header does not give the segment size, and C2SP's files
- * have no mark and are not recognised. WARPAES_ERROR_FORMAT if the file cannot be of that format, for example because
- * its length is impossible. Thread-safe.
+ * template to assume. NULL: the template in the header; Tink's header does not contain the segment size, and C2SP files
+ * have no magic number and are not recognised. WARPAES_ERROR_FORMAT if the file cannot have that format, for example
+ * because its length is impossible. Thread-safe.
  */
 WARPAES_API warpaes_status warpaes_file_inspect(const char* path, const char* template_name, warpaes_file_info* info);
 
 /* ------------------------------------------------------------------------------------------------ readers and writers
  */
 
-/** The source of a reader's ciphertext: exactly one of a path, memory, and a function supplied by the caller. A path of
- * a pipe, terminal or socket, such as /dev/stdin, has no positions: it is read as with `next`. */
+/** The source of a reader's ciphertext: exactly one of a path, memory, and a function supplied by the caller. A pipe,
+ * terminal or socket, such as /dev/stdin, cannot seek: its path is read like a source with `next`. */
 typedef struct warpaes_source {
     uint32_t struct_size;
     uint32_t reserved;
     const char* path;
-    const void* memory; /**< If path is NULL. Must stay as long as the reader. */
+    const void* memory; /**< If path is NULL. Must stay valid as long as the reader. */
     uint64_t memory_len;
-    /** If both are NULL: fills `buffer` with the `length` bytes at `offset`; returns 0, or anything else for failure.
-        Several threads call it at once. */
+    /** If path and memory are NULL: fills `buffer` with the `length` bytes at `offset`; returns 0, or any other value
+     * for failure. Several threads may call the function at once. */
     int (*read)(void* user, uint64_t offset, void* buffer, uint64_t length);
-    uint64_t size; /**< For `read`: bytes in the file. */
+    uint64_t size; /**< For `read`: size of the file in bytes. */
     void* user;
-    /** If the other three are NULL, a source that cannot seek: writes the next bytes of the file to `buffer`, at least
-        one and at most `length`, and their number to `*got`; 0: the file ends. Waits for the first byte only. Returns
-        0, or anything else for failure. One call at a time. */
+    /** If path, memory and read are NULL, the source cannot seek: the function writes the next bytes of the file to
+     * `buffer`, at least one and at most `length`, and their number to `*got`; 0 means the end of the file. It waits
+     * only for the first byte. It returns 0, or any other value for failure. The library makes one call at a time. */
     int (*next)(void* user, void* buffer, uint64_t length, uint64_t* got);
 } warpaes_source;
 
 #define WARPAES_SOURCE_INIT \
     { sizeof(warpaes_source), 0, NULL, NULL, 0, NULL, 0, NULL, NULL }
 
-/** Random access to a file of authenticated segments. Threads may read at once. A source that cannot seek is read
-    forward: each read begins where the previous one ended, by one thread at a time, in the process that opened it. */
+/** Random access to a file of authenticated segments. Several threads may read at once. A source that cannot seek is
+ * read forward: each read begins where the previous read ended, by one thread at a time, in the process that opened the
+ * reader. */
 typedef struct warpaes_reader warpaes_reader;
 
 /** The destination of a writer's ciphertext: a path, or a function supplied by the caller. */
 typedef struct warpaes_sink {
     uint32_t struct_size;
     uint32_t flags;   /**< WARPAES_FILE_OVERWRITE, WARPAES_FILE_NO_SYNC */
-    const char* path; /**< The file gets this name when the writer has finished. */
-    /** If path is NULL: takes the next `length` bytes; returns 0, or anything else for failure. One call at a time. */
+    const char* path; /**< The file appears under this name when the writer has finished. */
+    /** If path is NULL: accepts the next `length` bytes; returns 0, or any other value for failure. The library makes
+     * one call at a time. */
     int (*write)(void* user, const void* bytes, uint64_t length);
     void* user;
-    /** With WARPAES_FILE_OVERWRITE and path: the writer replaces the file that this reader has opened, and no other.
-        If another file is there, or if the file has changed, opening or finishing the writer fails with
-        WARPAES_ERROR_READ. Needed only while the writer is being opened. */
+    /** With WARPAES_FILE_OVERWRITE and path: the writer replaces the file that this reader has opened, and no other
+     * file. If the path now names a different file, or if the file has changed, opening or finishing the writer fails
+     * with WARPAES_ERROR_READ. Only needed while the writer is being opened. */
     const warpaes_reader* replaces;
 } warpaes_sink;
 
 #define WARPAES_SINK_INIT \
     { sizeof(warpaes_sink), 0, NULL, NULL, NULL, NULL }
 
-/** Reads the header and the last segment. Authenticating the last segment shows which key is right and that the end of
-    the file is present. For a source that cannot seek, it reads the header and the first segment; the last segment
-   shows that the file is complete when it is read. Keyset and associated data may be freed after the call.
-   WARPAES_ERROR_KEYSET, WARPAES_ERROR_FORMAT, WARPAES_ERROR_AUTHENTICATION, WARPAES_ERROR_READ. */
+/** Reads the header and the last segment. Authenticating the last segment determines the right key and shows that the
+ * end of the file is present. If the source cannot seek, the call reads the header and the first segment; reading the
+ * last segment later shows that the file is complete. Keyset and associated data may be freed after the call. Errors:
+ * WARPAES_ERROR_KEYSET, WARPAES_ERROR_FORMAT, WARPAES_ERROR_AUTHENTICATION, WARPAES_ERROR_READ. */
 WARPAES_API warpaes_status warpaes_reader_open(warpaes_engine* engine, const warpaes_source* source,
                                                const warpaes_keyset* keyset, const void* aad, size_t aad_len,
                                                warpaes_reader** reader);
@@ -431,56 +440,58 @@ WARPAES_API uint64_t warpaes_reader_size(const warpaes_reader* reader);
 WARPAES_API warpaes_status warpaes_reader_segments(const warpaes_reader* reader, uint64_t* first, uint64_t* others);
 /**
  * Copies bytes [offset, offset + length) of the plaintext to `output`, in host or device memory. `*read` is less than
- * `length` only at the end. The call reads and authenticates only the segments under these bytes. For sequential short
- * reads of a path or of memory, the engine's threads open the next segments in advance until the reader is closed.
- * After an error `output` is wiped and `*read` is 0; the next call may succeed. WARPAES_ERROR_RANGE for an offset
- * beyond the end. Thread-safe. For a source that cannot seek, `*read` is 0 only at the end, which has then been
- * authenticated, and may be less than `length` anywhere: a segment is returned when it and the first byte after it have
- * arrived. WARPAES_ERROR_RANGE for an offset other than the end of the previous read. After any other error, every call
- * returns that error.
+ * `length` only at the end. The call reads and authenticates only the segments that contain these bytes. For sequential
+ * short reads of a path or of memory, the engine's threads open the next segments in advance until the reader is
+ * closed. After an error `output` is wiped and `*read` is 0; the next call may succeed. WARPAES_ERROR_RANGE for an
+ * offset beyond the end. Thread-safe. If the source cannot seek, `*read` is 0 only at the end, which has then been
+ * authenticated, and may be less than `length` anywhere: a segment is returned when the segment and the first byte
+ * after it have arrived. WARPAES_ERROR_RANGE for an offset other than the end of the previous read. After any other
+ * error, every call returns that error.
  */
 WARPAES_API warpaes_status warpaes_reader_read(warpaes_reader* reader, uint64_t offset, void* output, uint64_t length,
                                                uint64_t* read);
 /** Frees the reader; NULL is allowed. */
 WARPAES_API void warpaes_reader_close(warpaes_reader* reader);
 
-/** Writes a file of authenticated segments from front to back. One thread at a time may use it, in the process that
-    opened it: in a child of fork(), which would seal other text under the same nonces, write and finish return
-    WARPAES_ERROR_STATE. (The library does not detect that a virtual machine is resumed twice from one snapshot: open
-   writers after the resumption.) */
+/** Writes a file of authenticated segments from front to back. Only one thread at a time may use a writer, in the
+ * process that opened it. In a child of fork(), which would encrypt other text under the same nonces, write and finish
+ * return WARPAES_ERROR_STATE. (The library does not detect that a virtual machine is resumed twice from the same
+ * snapshot: open writers after the resumption.) */
 typedef struct warpaes_writer warpaes_writer;
 
 WARPAES_API warpaes_status warpaes_writer_open(warpaes_engine* engine, const warpaes_sink* sink,
                                                const warpaes_keyset* keyset, const void* aad, size_t aad_len,
                                                warpaes_writer** writer);
-/** Takes the next `length` bytes of plaintext, from host or device memory. After an error only close is allowed. */
+/** Encrypts the next `length` bytes of plaintext, from host or device memory. After an error only close is allowed. */
 WARPAES_API warpaes_status warpaes_writer_write(warpaes_writer* writer, const void* input, uint64_t length);
-/** Ends the file: writes the last segment, and for a path syncs the file and gives it its name. */
+/** Ends the file: writes the last segment, and for a path syncs the file and makes it visible under its name. */
 WARPAES_API warpaes_status warpaes_writer_finish(warpaes_writer* writer);
-/** Frees the writer. Without finish no file appears at the path. NULL is allowed. In a child of fork() it leaves the
-    parent's file alone. */
+/** Frees the writer. Without finish, no file appears at the path. NULL is allowed. In a child of fork(), the call does
+ * not affect the parent's file. */
 WARPAES_API void warpaes_writer_close(warpaes_writer* writer);
 
 /* -------------------------------------------------------------------------------------------- streams of the C library
  */
 
 /**
- * Opens an encrypted file as a FILE* for fread, fseek, ftell, getc and the like: the same arguments as
- * warpaes_reader_open. fclose frees it, and the engine must stay until then. fread returns authentic bytes only. Where
- * the file is altered or cannot be read, it returns fewer, ferror is true, and errno is EIO (ENOMEM: no memory);
- * warpaes_last_error says why. The stream has no descriptor: fileno returns -1, so it cannot be mapped. The stream of a
- * source that cannot seek cannot seek either (ESPIPE). Its buffer of 64 KiB is wiped by fclose; the caller must wipe a
- * buffer that was set with setvbuf. As for other streams of fopencookie, glibc has neither freopen nor the functions of
- * wide characters (fgetws) for it: they crash. WARPAES_ERROR_BACKEND where the C library has no fopencookie.
+ * Opens an encrypted file as a FILE* for fread, fseek, ftell, getc and similar functions, with the same arguments as
+ * warpaes_reader_open. fclose frees the stream, and the engine must stay until then. fread returns only authentic
+ * bytes. If the file is altered or cannot be read, fread returns fewer bytes than requested, ferror is true, errno is
+ * EIO (ENOMEM: out of memory), and warpaes_last_error describes the reason. The stream has no descriptor: fileno
+ * returns -1, so the file cannot be mapped. If the source cannot seek, neither can the stream (ESPIPE). Its buffer of
+ * 64 KiB is wiped by fclose; the caller must wipe a buffer that was set with setvbuf. As for other streams of
+ * fopencookie, glibc does not support freopen or the wide-character functions (fgetws): they crash.
+ * WARPAES_ERROR_BACKEND if the C library has no fopencookie.
  */
 WARPAES_API warpaes_status warpaes_open_stream(warpaes_engine* engine, const warpaes_source* source,
                                                const warpaes_keyset* keyset, const void* aad, size_t aad_len,
                                                FILE** stream);
 /**
- * Opens a FILE* that encrypts the data written to it, front to back: the same arguments as warpaes_writer_open. fclose
- * ends the file and gives it its name; if that fails or a write failed before, fclose returns EOF, errno is EIO
- * (ENOMEM: no memory), and there is no file. If fclose is not called, as at exit, there is no file either. In a child
- * of fork() it cannot be written. WARPAES_ERROR_BACKEND as above.
+ * Opens a FILE* that encrypts the data written to it, front to back, with the same arguments as warpaes_writer_open.
+ * fclose ends the file and makes it visible under its name. If fclose or an earlier write fails, fclose returns EOF,
+ * errno is EIO (ENOMEM: out of memory), and no file appears. No file appears either if fclose is not called, for
+ * example at exit. In a child of fork(), the stream cannot be written to. WARPAES_ERROR_BACKEND if the C library has no
+ * fopencookie.
  */
 WARPAES_API warpaes_status warpaes_create_stream(warpaes_engine* engine, const warpaes_sink* sink,
                                                  const warpaes_keyset* keyset, const void* aad, size_t aad_len,

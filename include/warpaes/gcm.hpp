@@ -14,11 +14,11 @@
 namespace warpaes {
 inline namespace cpp {
 
-/// Bytes of the tag that follows a sealed message.
+/// Length of the tag that follows a sealed message, in bytes.
 inline constexpr std::size_t gcm_tag_bytes = 16;
 
-/// Returns the ciphertext of `plaintext` followed by its tag of 16 bytes. `iv`: best 12 bytes, and never the same twice
-/// with a key. Thread-safe. Throws Error.
+/// Returns the ciphertext of `plaintext` followed by its tag of 16 bytes. `iv` should have 12 bytes, and must never be
+/// used twice with the same key. Thread-safe. Throws Error.
 inline std::vector<std::uint8_t> seal(const Engine& engine, const Key& key, ConstBytes iv, ConstBytes plaintext,
                                       ConstBytes aad = {}) {
     std::vector<std::uint8_t> sealed(plaintext.size() + gcm_tag_bytes);
@@ -50,13 +50,13 @@ inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, Cons
 /// Size of the nonce in front of a message that was sealed with a random nonce.
 inline constexpr std::size_t gcm_nonce_bytes = 12;
 
-/// Seals with a random nonce, and returns nonce, ciphertext and tag. Use it for at most 2^32 messages with the same key
-/// (SP 800-38D, 8.3). Thread-safe. Throws Error{WARPAES_ERROR_INTERNAL} if the system provides no random numbers.
+/// Seals with a random nonce, and returns nonce, ciphertext and tag. Seal at most 2^32 messages this way with the same
+/// key (SP 800-38D, 8.3). Thread-safe. Throws Error{WARPAES_ERROR_INTERNAL} if the system provides no random numbers.
 inline std::vector<std::uint8_t> seal(const Engine& engine, const Key& key, ConstBytes plaintext) {
     std::array<std::uint8_t, gcm_nonce_bytes> nonce;
     for (std::size_t have = 0; have < nonce.size();) {
         const ssize_t n = ::getrandom(nonce.data() + have, nonce.size() - have, 0);
-        if (n < 0 && errno != EINTR) throw Error(WARPAES_ERROR_INTERNAL, "the system has no random numbers");
+        if (n < 0 && errno != EINTR) throw Error(WARPAES_ERROR_INTERNAL, "the system provides no random numbers");
         if (n > 0) have += static_cast<std::size_t>(n);
     }
     std::vector<std::uint8_t> sealed = seal(engine, key, nonce, plaintext);
@@ -64,7 +64,8 @@ inline std::vector<std::uint8_t> seal(const Engine& engine, const Key& key, Cons
     return sealed;
 }
 
-/// Returns the plaintext of a message that `seal` returned with a random nonce. Otherwise like `open` above.
+/// Returns the plaintext of a message that `seal` returned with a random nonce. Otherwise, the function is the same as
+/// `open` above.
 inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, ConstBytes sealed) {
     if (sealed.size() < gcm_nonce_bytes + gcm_tag_bytes) {
         throw Error(WARPAES_ERROR_AUTHENTICATION, "sealed: is shorter than its nonce and tag");
@@ -73,25 +74,26 @@ inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, Cons
                 ConstBytes(sealed.data() + gcm_nonce_bytes, sealed.size() - gcm_nonce_bytes));
 }
 
-/// Many AES-GCM messages under the same key at equal distances (the last one may be shorter): the segments of a file or
-/// of a table. Plaintext of segment i begins `i * plaintext_stride` bytes into its buffer, and its ciphertext `i *
-/// ciphertext_stride` bytes into the other. In place, both strides are equal.
+/// Many AES-GCM messages under the same key at equal distances (the last message may be shorter): the segments of a
+/// file or of a table. The plaintext of segment i begins `i * plaintext_stride` bytes into its buffer, and its
+/// ciphertext `i * ciphertext_stride` bytes into the other buffer. For in-place processing, both strides must be equal.
 struct Segments {
     Direction direction{};
     const Key* key = nullptr;
-    ConstBytes nonces{};  ///< 12 bytes for each segment, all different; their number is the number of segments
+    ConstBytes nonces{};  ///< 12 bytes per segment, all different; the size determines the number of segments
     std::uint64_t segment_len = 0;
     std::uint64_t last_len = 0;  ///< length of the last segment, at most segment_len
-    ConstBytes aad{};            ///< the same for every segment
+    ConstBytes aad{};            ///< shared by all segments
     ConstBytes input{};
     Bytes output{};
-    /// Bytes from segment to segment: at least segment_len, and for ciphertext followed by tags, 16 more. 0: no gaps.
+    /// Distance between segments in bytes: at least segment_len, and for ciphertext followed by tags at least 16 more.
+    /// 0: no gaps.
     std::uint64_t plaintext_stride = 0;
     std::uint64_t ciphertext_stride = 0;
     Bytes tags{};  ///< 16 bytes for each segment; empty: each tag follows its ciphertext
 };
 
-/// Some segments are not authentic. Their outputs are wiped; the other outputs are valid.
+/// Thrown if some segments are not authentic. Their outputs are wiped; the other outputs are valid.
 class SegmentsError : public Error {
 public:
     SegmentsError(const std::string& sentence, std::uint64_t failures, std::uint64_t first_failure)
@@ -113,7 +115,7 @@ inline std::uint64_t crypt_segments(const Engine& engine, const Segments& segmen
         throw Error(WARPAES_ERROR_IV_LENGTH, "nonces: must have 12 bytes for each segment");
     }
     if (count == 0) return 0;
-    // Lengths and strides may come from the header of a file that nothing has authenticated yet.
+    // Lengths and strides may come from a file header that has not been authenticated yet.
     constexpr std::uint64_t most = std::uint64_t{1} << 60;
     if (segments.segment_len > most) throw Error(WARPAES_ERROR_DATA_LENGTH, "segment_len: must be at most 2^60");
     if (segments.last_len > segments.segment_len) {
@@ -129,7 +131,7 @@ inline std::uint64_t crypt_segments(const Engine& engine, const Segments& segmen
         const std::uint64_t given = plaintext ? segments.plaintext_stride : segments.ciphertext_stride;
         return given != 0 ? given : segments.segment_len + tag_of(plaintext);
     };
-    // No segment extends past the beginning of the next segment, so none extends further than the last.
+    // No segment extends past the beginning of the next segment, so none extends past the end of the last segment.
     const auto span = [&](bool plaintext) {
         const std::uint64_t stride = stride_of(plaintext);
         if (count > 1 && stride < segments.segment_len + tag_of(plaintext)) {
@@ -190,9 +192,9 @@ inline std::uint64_t crypt_segments(const Engine& engine, const Segments& segmen
         first_failure = batch.first_failure(i) + (i == 0 ? 0 : entries[0].count);
     }
     if (failures != 0) {
-        throw SegmentsError("tag: of " + std::to_string(count) + " segments " + std::to_string(failures) +
-                                " are not authentic, the first is segment " + std::to_string(first_failure) +
-                                ": the key, the nonce or the associated data is wrong, or the data was altered",
+        throw SegmentsError("tag: " + std::to_string(failures) + " of " + std::to_string(count) +
+                                " segments are not authentic, the first is segment " + std::to_string(first_failure) +
+                                ". The key, the nonce or the associated data is wrong, or the data was altered",
                             failures, first_failure);
     }
     return span(!encrypt);

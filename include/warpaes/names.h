@@ -1,5 +1,6 @@
 /*
- * warpaes: encrypted names of files and folders (docs/formats.md, "Encrypted names"). The rules in warpaes.h apply.
+ * warpaes: encrypted names of files and folders (docs/formats.md, "Encrypted names"). The rules in warpaes.h also apply
+ * here.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,42 +13,42 @@
 extern "C" {
 #endif
 
-/** The maximum number of bytes of a plain name, and of its stored form. */
+/** The maximum length in bytes of a plain name, and of its stored form. */
 #define WARPAES_NAME_BYTES 1024
 #define WARPAES_STORED_NAME_BYTES 1686
 
-/** Keys for names. Thread-safe. */
+/** Keys for encrypting names. Thread-safe. */
 typedef struct warpaes_names warpaes_names;
 
-/** Derives keys for names from the enabled keys of a keyset, which may be freed after the call; the engine must stay.
-    WARPAES_ERROR_KEYSET if it has no primary key for files. */
+/** Derives keys for names from the enabled keys of a keyset, which may be freed after the call; the engine must outlive
+ * the result. WARPAES_ERROR_KEYSET if the keyset has no primary key for files. */
 WARPAES_API warpaes_status warpaes_names_create(warpaes_engine* engine, const warpaes_keyset* keyset,
                                                 warpaes_names** names);
 /** Wipes and frees the keys; NULL is allowed. */
 WARPAES_API void warpaes_names_destroy(warpaes_names* names);
-/** The number of keys, the primary first; 0 for NULL. */
+/** The number of keys, of which the primary key is the first; 0 for NULL. */
 WARPAES_API size_t warpaes_names_count(const warpaes_names* names);
 
 /**
- * Encrypts the name of a file or folder in `folder`, which is the plain path of its folder below the root of the tree:
- * names joined by '/', and "" for the root itself. `index` chooses the key: 0 is the primary. The result is a path of
- * one part, or of several parts of at most 143 bytes for a long name, and has no NUL at its end. `*length` is set to
- * its size. Equal arguments give equal results.
+ * Encrypts the name of a file or folder. `folder` is the plain path of its folder below the root of the tree: names
+ * joined by '/', and "" for the root itself. `index` selects the key: 0 is the primary key. The result is a path that
+ * consists of one component, or for a long name of several components of at most 143 bytes. It is not NUL-terminated.
+ * `*length` is set to its length. Equal arguments produce equal results.
  *
- * WARPAES_ERROR_ARGUMENT for a name that is empty, "." or "..", that has a '/' or a NUL, or that is longer than
- * WARPAES_NAME_BYTES; for a folder that has such a name; and for an index that no key has.
+ * WARPAES_ERROR_ARGUMENT for a name that is empty, "." or "..", that contains a '/' or a NUL, or that is longer than
+ * WARPAES_NAME_BYTES; for a folder that contains such a name; and for an index beyond the last key.
  * WARPAES_ERROR_BUFFER_TOO_SMALL if `capacity` is less than `*length`.
  */
 WARPAES_API warpaes_status warpaes_names_encrypt(const warpaes_names* names, size_t index, const char* folder,
                                                  size_t folder_len, const char* name, size_t name_len, char* stored,
                                                  size_t capacity, size_t* length);
-/** Decrypts the stored name of a file or folder in the plain path `folder`. All keys are tried; `index` may be NULL,
- * and otherwise `*index` gets the index of the key that opens the name. The result is a name that warpaes_names_encrypt
- * accepts, without a NUL at its end.
+/** Decrypts the stored name of a file or folder in the plain path `folder`. The call tries all keys; unless `index` is
+ * NULL, `*index` receives the index of the key that opens the name. The result is a name that warpaes_names_encrypt
+ * accepts; it is not NUL-terminated.
  *
  * WARPAES_ERROR_FORMAT: the name does not have the form of an encrypted name. WARPAES_ERROR_AUTHENTICATION: no key
- * opens it in this folder; then `*length` is 0 and nothing is written. WARPAES_ERROR_ARGUMENT and
- * WARPAES_ERROR_BUFFER_TOO_SMALL as above.
+ * opens the name in this folder; then `*length` is 0 and nothing is written. WARPAES_ERROR_ARGUMENT and
+ * WARPAES_ERROR_BUFFER_TOO_SMALL as for warpaes_names_encrypt.
  */
 WARPAES_API warpaes_status warpaes_names_decrypt(const warpaes_names* names, const char* folder, size_t folder_len,
                                                  const char* stored, size_t stored_len, char* name, size_t capacity,

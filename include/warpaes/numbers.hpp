@@ -14,12 +14,12 @@
 namespace warpaes {
 inline namespace cpp {
 
-/// The C++20 number types that have a format in numbers.h.
+/// The C++20 number types with a format in numbers.h.
 template <typename T>
 concept FloatOrDouble = std::same_as<T, float> || std::same_as<T, double>;
 
 /// AES-CTR's key stream under `key`, starting at the counter block `counter`, as numbers in host or device memory.
-/// Thread-safe. Each number is the same on every machine. A call that fails throws Error.
+/// Thread-safe. Every machine computes the same numbers. A call that fails throws Error.
 class Numbers {
 public:
     /// The engine and the key must outlive this object.
@@ -29,7 +29,7 @@ public:
     }
 
     void bits(Bytes output) const { fill(WARPAES_BITS, output.data(), output.size(), 0, 1); }
-    /// low + (high - low) * u, with u in [0, 1).
+    /// Writes low + (high - low) * u, with u in [0, 1).
     template <FloatOrDouble T>
     void uniform(std::span<T> output, T low = 0, T high = 1) const {
         fill(sizeof(T) == 8 ? WARPAES_UNIFORM_FLOAT64 : WARPAES_UNIFORM_FLOAT32, output.data(), output.size_bytes(),
@@ -40,11 +40,11 @@ public:
         fill(sizeof(T) == 8 ? WARPAES_NORMAL_FLOAT64 : WARPAES_NORMAL_FLOAT32, output.data(), output.size_bytes(), mean,
              deviation);
     }
-    /// low + floor(x * range / 2^128), where x is a block of the key stream; a range of 0 means 2^64.
+    /// Writes low + floor(x * range / 2^128), where x is a block of the key stream; a range of 0 means 2^64.
     void integers(std::span<std::uint64_t> output, std::uint64_t low, std::uint64_t range) const {
         fill(WARPAES_INTEGER_UINT64, output.data(), output.size_bytes(), 0, 1, low, range);
     }
-    /// Numbers of any kind; warpaes/numbers.h describes the values.
+    /// Writes numbers of any kind; warpaes/numbers.h describes the values.
     void fill(warpaes_number kind, void* output, std::size_t bytes, double first, double second, std::uint64_t low = 0,
               std::uint64_t range = 0) const {
         warpaes_numbers raw = WARPAES_NUMBERS_INIT;

@@ -1,6 +1,6 @@
 /*
- * warpaes: predicts how an engine would carry out work and how long it would take, and measures this machine: the costs
- * of work, and the best launch parameters of a GPU's kernels. Part of the C ABI; warpaes.h states its rules.
+ * warpaes: predicts how an engine would carry out work and how long the work would take, and measures this machine: the
+ * costs of work, and the best launch parameters of a GPU's kernels. Part of the C ABI; warpaes.h states its rules.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,11 +19,12 @@ typedef struct warpaes_work {
     uint32_t key_bits; /**< 128, 192 or 256 */
     warpaes_mode mode;
     warpaes_direction direction;
-    warpaes_memory memory; /**< The kind of memory of the data: the slower one of input and output. Not SHARED. */
+    warpaes_memory memory; /**< The kind of memory that contains the data; if input and output differ, the slower kind.
+                                Not SHARED. */
     int32_t batch;         /**< 1: submitted as a batch; 0: one message, and `messages` is 1. */
     uint64_t messages;     /**< 0 means 1 */
-    uint64_t message_len;  /**< bytes of each message; at most 2^60 in all messages together */
-    uint64_t keys;         /**< number of different keys; 0 means 1 */
+    uint64_t message_len;  /**< bytes per message; at most 2^60 for all messages together */
+    uint64_t keys;         /**< number of distinct keys; 0 means 1 */
 } warpaes_work;
 
 #define WARPAES_WORK_INIT \
@@ -32,15 +33,15 @@ typedef struct warpaes_work {
 /** An engine's plan for the work at this moment. The library fills every field except struct_size. */
 typedef struct warpaes_plan {
     uint32_t struct_size;
-    int32_t device;      /**< CUDA device number, the first of several; -1: the CPU. */
+    int32_t device;      /**< CUDA device number, the first if there are several; -1: the CPU. */
     const char* backend; /**< Static storage. */
-    const char*
-        beside;     /**< A CPU backend that does a part of a batch in addition to the GPU; else "". Static storage. */
-    double seconds; /**< predicted time, with the creation of a GPU's context if there is none yet */
-    uint64_t chunk_bytes; /**< bytes that a worker takes at a time */
+    const char* beside; /**< A CPU backend that processes a part of a batch in addition to the GPU; otherwise "". Static
+                             storage. */
+    double seconds;     /**< predicted time, including the creation of a GPU's context if it does not exist yet */
+    uint64_t chunk_bytes; /**< bytes that a worker processes at a time */
     uint32_t lanes;       /**< number of workers */
-    int32_t calibrated;   /**< 1 if the prediction comes from measurements of this machine. */
-    char reason[256];     /**< A readable sentence, ended by a NUL. */
+    int32_t calibrated;   /**< 1 if the prediction is based on measurements of this machine. */
+    char reason[256];     /**< A human-readable sentence, NUL-terminated. */
 } warpaes_plan;
 
 #define WARPAES_PLAN_INIT \
@@ -49,7 +50,8 @@ typedef struct warpaes_plan {
 /** The predicted time on one backend or device. The library fills every field except struct_size. */
 typedef struct warpaes_prediction {
     uint32_t struct_size;
-    int32_t possible;    /**< 0: it cannot run here, or cannot reach the data; the other fields are then 0. */
+    int32_t possible;    /**< 0: the backend or device cannot run here, or cannot reach the data; the other fields are
+                              then 0. */
     double seconds;      /**< predicted time once the backend or device is running */
     double cold_seconds; /**< additional time if this is the process's first work on a GPU */
     uint32_t lanes;
@@ -62,15 +64,15 @@ typedef struct warpaes_prediction {
 /** Plans `work` without doing it. An engine with a backend requested by name plans only for that backend. The first
  * call is slow because it looks for GPUs, but it does not initialise any. Thread-safe. */
 WARPAES_API warpaes_status warpaes_engine_plan(warpaes_engine* engine, const warpaes_work* work, warpaes_plan* plan);
-/** Predicts the time of entry `index` of warpaes_backend_query's list. Otherwise like warpaes_engine_plan. */
+/** Predicts the time of entry `index` of warpaes_backend_query's list. Otherwise the same as warpaes_engine_plan. */
 WARPAES_API warpaes_status warpaes_engine_predict(warpaes_engine* engine, const warpaes_work* work, size_t index,
                                                   warpaes_prediction* prediction);
 
 /** Flags of a calibration. */
 enum {
-    WARPAES_CALIBRATE_QUICK = 1u << 0,    /**< Takes a few seconds; AES-256 is estimated from AES-128. */
-    WARPAES_CALIBRATE_CPU_ONLY = 1u << 1, /**< Measures no GPU; stored figures of GPUs stay. */
-    WARPAES_CALIBRATE_KEEP = 1u << 2      /**< For this engine only: nothing is stored. */
+    WARPAES_CALIBRATE_QUICK = 1u << 0,    /**< Finishes in a few seconds; AES-256 is estimated from AES-128. */
+    WARPAES_CALIBRATE_CPU_ONLY = 1u << 1, /**< Measures no GPU; stored costs of GPUs are kept. */
+    WARPAES_CALIBRATE_KEEP = 1u << 2      /**< Use the costs only in this engine: nothing is stored. */
 };
 
 typedef struct warpaes_calibration {
@@ -89,7 +91,7 @@ typedef struct warpaes_calibration_result {
     uint32_t struct_size;
     uint32_t reserved;
     uint64_t measurements;
-    double median_error; /**< relative error of the predictions at the measured points: 0.05 is 5 % */
+    double median_error; /**< median relative error of the predictions at the measured points: 0.05 is 5 % */
     double seconds;      /**< duration of the calibration */
 } warpaes_calibration_result;
 
@@ -97,24 +99,24 @@ typedef struct warpaes_calibration_result {
     { sizeof(warpaes_calibration_result), 0, 0, 0, 0 }
 
 /**
- * Measures every backend and GPU of this machine, regardless of the engine's options. The engine then plans its work by
- * these costs, and stores them for later engines of any process: in the file that the environment variable
- * WARPAES_CALIBRATION names, else below $XDG_CACHE_HOME or ~/.cache. With WARPAES_CALIBRATION=none nothing is stored or
- * read. An engine reads the file when it first has to choose a backend. Other work on the machine during a calibration
- * makes the figures unreliable. WARPAES_ERROR_CANCELLED if `progress` returns anything but 0. WARPAES_ERROR_WRITE if
- * the costs cannot be stored; this engine still uses them. `result` may be NULL. Thread-safe.
+ * Measures every backend and GPU of this machine, regardless of the engine's options. The engine then plans its work
+ * with these costs, and stores them for later engines of any process. The environment variable WARPAES_CALIBRATION
+ * names the file; by default, the file is below $XDG_CACHE_HOME or ~/.cache. With WARPAES_CALIBRATION=none nothing is
+ * stored or read. An engine reads the file when it first has to choose a backend. Other work on the machine during a
+ * calibration makes the costs unreliable. WARPAES_ERROR_CANCELLED if `progress` returns any value but 0.
+ * WARPAES_ERROR_WRITE if the costs cannot be stored; this engine still uses them. `result` may be NULL. Thread-safe.
  */
 WARPAES_API warpaes_status warpaes_engine_calibrate(warpaes_engine* engine, const warpaes_calibration* calibration,
                                                     warpaes_calibration_result* result);
 /** Writes the path of the stored calibration, with its NUL, to `path`; "" if nothing is stored.
-    WARPAES_ERROR_BUFFER_TOO_SMALL if it takes more than `capacity` bytes. Thread-safe. */
+ * WARPAES_ERROR_BUFFER_TOO_SMALL if the path and its NUL exceed `capacity` bytes. Thread-safe. */
 WARPAES_API warpaes_status warpaes_calibration_path(char* path, size_t capacity);
 
-/** As the value of a launch figure: an unreachable limit. */
+/** The value of a launch figure whose limit is never reached. */
 #define WARPAES_NEVER 0xffffffffu
 
-/** One figure that determines how a GPU's kernels are launched, such as threads, tables or limits. No figure changes a
- * byte of any result. The library fills every field except struct_size. */
+/** One launch parameter of a GPU's kernels, such as a number of threads, a number of tables or a limit. The parameters
+ * do not change any byte of the results. The library fills every field except struct_size. */
 typedef struct warpaes_launch_figure {
     uint32_t struct_size;
     uint32_t value;    /**< value in use */
@@ -122,8 +124,8 @@ typedef struct warpaes_launch_figure {
     uint32_t reserved;
     const char* name;    /**< Static storage. */
     const char* meaning; /**< Static storage. */
-    char note[512]; /**< The reason why the stored figures of this GPU are not used; "" if they are used, or if none are
-                       stored. */
+    char note[512];      /**< Why the stored figures of this GPU are not used; "" if they are used, or if no figures are
+                            stored. */
 } warpaes_launch_figure;
 
 #define WARPAES_LAUNCH_FIGURE_INIT \
@@ -131,17 +133,17 @@ typedef struct warpaes_launch_figure {
 
 /** Number of figures. */
 WARPAES_API size_t warpaes_launch_figure_count(void);
-/** Figure `index` of CUDA device `device`, -1 for the first. WARPAES_ERROR_BACKEND if the engine cannot use that
-    device. The call creates no context. Thread-safe. */
+/** Figure `index` of CUDA device `device`; -1 is the first device. WARPAES_ERROR_BACKEND if the engine cannot use that
+ * device. The call creates no context. Thread-safe. */
 WARPAES_API warpaes_status warpaes_engine_launch_figure(warpaes_engine* engine, int32_t device, size_t index,
                                                         warpaes_launch_figure* figure);
 
-/** One value that a tuning has tried. */
+/** One value that a tuning run has tried. */
 typedef struct warpaes_tuning_step {
     uint32_t struct_size;
     uint32_t value;
     const char* name;  /**< name of the figure; static storage */
-    const char* works; /**< the work that was measured, as a sentence's subject; static storage */
+    const char* works; /**< the measured work, worded as the subject of a sentence; static storage */
     double relative;   /**< Time relative to that of the value in use; 0 means that this GPU refuses such launches. */
     uint64_t done;     /**< values tried so far */
     uint64_t total;    /**< values to try */
@@ -152,7 +154,7 @@ typedef struct warpaes_tuning {
     uint32_t flags; /**< WARPAES_CALIBRATE_QUICK, WARPAES_CALIBRATE_KEEP */
     int32_t device; /**< CUDA device number; -1: the first */
     uint32_t reserved;
-    /** Called for every value; anything but 0 cancels. May be NULL. */
+    /** Called for every value; any return value but 0 cancels the run. May be NULL. */
     int (*progress)(void* user, const warpaes_tuning_step* step);
     void* progress_user;
 } warpaes_tuning;
@@ -160,14 +162,14 @@ typedef struct warpaes_tuning {
 #define WARPAES_TUNING_INIT \
     { sizeof(warpaes_tuning), 0, -1, 0, NULL, NULL }
 
-/** The result of a tuning. The library fills every field except struct_size. */
+/** The result of a tuning run. The library fills every field except struct_size. */
 typedef struct warpaes_tuning_result {
     uint32_t struct_size;
     int32_t device;   /**< device that was tuned */
-    uint32_t changed; /**< figures that differ from the architecture's */
+    uint32_t changed; /**< number of figures that differ from the architecture's defaults */
     uint32_t reserved;
     uint64_t measurements;
-    double seconds; /**< duration of the tuning */
+    double seconds; /**< duration of the tuning run */
 } warpaes_tuning_result;
 
 #define WARPAES_TUNING_RESULT_INIT \
@@ -175,10 +177,10 @@ typedef struct warpaes_tuning_result {
 
 /** Finds the best launch parameters for a GPU's kernels by measuring one figure after another. Before it measures a
  * value, it compares the kernels' output with the CPU's. This process uses the best values from then on, and they are
- * stored with the calibrations for this GPU and later processes. Open workers of an engine keep their values. Tune
- * before calibrating, because costs depend on launch parameters. WARPAES_ERROR_CANCELLED if `progress` returns anything
- * but 0, and WARPAES_ERROR_DEVICE if bytes differ: in both cases nothing has changed. WARPAES_ERROR_WRITE if the values
- * cannot be stored. `result` may be NULL. Thread-safe.
+ * stored with the calibrations for this GPU and later processes. Workers that are already open keep their values. Tune
+ * before calibrating, because costs depend on launch parameters. WARPAES_ERROR_CANCELLED if `progress` returns any
+ * value but 0, and WARPAES_ERROR_DEVICE if the outputs differ: in both cases nothing is changed. WARPAES_ERROR_WRITE if
+ * the values cannot be stored. `result` may be NULL. Thread-safe.
  */
 WARPAES_API warpaes_status warpaes_engine_tune(warpaes_engine* engine, const warpaes_tuning* tuning,
                                                warpaes_tuning_result* result);

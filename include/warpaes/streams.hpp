@@ -1,5 +1,5 @@
-// warpaes: files of authenticated segments in C++20, over the C ABI: keysets, readers at any position, writers in
-// pieces. Header only; the rules in warpaes.hpp apply here too.
+// warpaes: files of authenticated segments in C++20, over the C ABI: keysets, readers with random access, and writers.
+// Header only; the rules in warpaes.hpp also apply here.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -12,14 +12,14 @@ namespace warpaes {
 inline namespace cpp {
 
 namespace detail {
-/// A function supplied by the caller. If it throws, on any thread, the exception is kept until check() throws it on the
-/// caller's thread.
+/// A function supplied by the caller. If the function throws, on any thread, the exception is stored until check()
+/// rethrows it on the caller's thread.
 template <typename... Arguments>
 class Caller {
 public:
     std::function<void(Arguments...)> function;
 
-    /// Calls the function and returns 0 for success, as the C ABI expects.
+    /// Calls the function and returns 0 for success, as the C ABI requires.
     int call(Arguments... arguments) noexcept {
         try {
             function(arguments...);
@@ -52,42 +52,42 @@ struct StreamClose {
 };
 }  // namespace detail
 
-/// Options to open or save the place of a keyset, if the place does not contain them; see warpaes_place_options.
-/// Exceptions of the functions are thrown by load() and save().
+/// Options for loading or saving a keyset at a place, where the place does not contain them; see warpaes_place_options.
+/// load() and save() rethrow exceptions of the functions.
 struct PlaceOptions {
     /// Writes the passphrase to the buffer, which is wiped afterwards, and returns its length.
     std::function<std::size_t(const std::string& question, std::span<char> passphrase)> ask{};
     std::function<void(const std::string& sentence)> warning{};
-    std::string template_name{};  ///< load: the template of a raw key; empty: determined by its length
+    std::string template_name{};  ///< load: the template for a raw key; if empty, the key's length determines it
     std::optional<warpaes_scrypt> cost =
-        std::nullopt;  ///< save: the cost of a guess at the passphrase; nothing: one second
+        std::nullopt;  ///< save: the cost of a passphrase guess; without a value, one second
 };
 
-/// Keys for files, one of which is the primary key. Wiped when destroyed. Threads may share a keyset while none changes
-/// it.
+/// Keys for files, one of which is the primary key. Wiped when destroyed. Threads may share a keyset while no thread
+/// changes it.
 class Keyset {
 public:
-    /// An empty keyset.
+    /// Creates an empty keyset.
     Keyset() : Keyset(detail::made<warpaes_keyset>(warpaes_keyset_create)) {}
-    /// Makes a keyset from Tink's JSON. Throws Error{WARPAES_ERROR_KEYSET}.
+    /// Creates a keyset from Tink's JSON. Throws Error{WARPAES_ERROR_KEYSET}.
     [[nodiscard]] static Keyset parse(std::string_view json) {
         return Keyset(detail::made<warpaes_keyset>(warpaes_keyset_parse, json.data(), json.size()));
     }
-    /// Makes a keyset from Tink's JSON of a keyset that wrap() has encrypted. Throws
-    /// Error{WARPAES_ERROR_AUTHENTICATION} for a wrong passphrase or altered JSON.
+    /// Creates a keyset from JSON that wrap() wrote. Throws Error{WARPAES_ERROR_AUTHENTICATION} if the passphrase is
+    /// wrong or the JSON was altered.
     [[nodiscard]] static Keyset unwrap(std::string_view json, std::string_view passphrase) {
         return Keyset(detail::made<warpaes_keyset>(warpaes_keyset_unwrap, json.data(), json.size(), passphrase.data(),
                                                    passphrase.size()));
     }
-    /// Makes a keyset from Tink's JSON of a keyset that wrap_under() or a Tink library has encrypted. Throws
-    /// Error{WARPAES_ERROR_AUTHENTICATION} for a wrong key, wrong associated data or altered JSON.
+    /// Creates a keyset from JSON that wrap_under() or a Tink library wrote. Throws Error{WARPAES_ERROR_AUTHENTICATION}
+    /// if the key or the associated data is wrong or the JSON was altered.
     [[nodiscard]] static Keyset unwrap_under(std::string_view json, ConstBytes kek, ConstBytes aad = {}) {
         return Keyset(detail::made<warpaes_keyset>(warpaes_keyset_unwrap_under, json.data(), json.size(), kek.data(),
                                                    kek.size(), aad.data(), aad.size()));
     }
     /// Throws Error{WARPAES_ERROR_KEYSET} if bytes that were read as a raw key are text; see warpaes_keyset_check_raw.
     static void check_raw(ConstBytes key) { check(warpaes_keyset_check_raw(key.data(), key.size())); }
-    /// A keyset of one raw key. Throws Error{WARPAES_ERROR_ARGUMENT, WARPAES_ERROR_KEY_LENGTH}.
+    /// Creates a keyset from one raw key. Throws Error{WARPAES_ERROR_ARGUMENT} or Error{WARPAES_ERROR_KEY_LENGTH}.
     [[nodiscard]] static Keyset from_raw(const std::string& template_name, ConstBytes key) {
         return Keyset(
             detail::made<warpaes_keyset>(warpaes_keyset_from_raw, template_name.c_str(), key.data(), key.size()));
@@ -104,7 +104,7 @@ public:
         asker.check(status);
         return loaded;
     }
-    /// Saves the keyset in a new file at its place, which only its owner can open. Throws Error; see
+    /// Saves the keyset to a new file at its place, which only its owner can open. Throws Error; see
     /// warpaes_keyset_save.
     void save(const std::string& place, const PlaceOptions& options = {}) const {
         Asker asker{options};
@@ -112,7 +112,7 @@ public:
         asker.check(warpaes_keyset_save(get(), place.c_str(), &given));
     }
 
-    /// Adds a random key and returns its number. The first key becomes the primary.
+    /// Adds a random key and returns its ID. The first key becomes the primary key.
     std::uint32_t add(const std::string& template_name) {
         std::uint32_t id = 0;
         check(warpaes_keyset_add(get(), template_name.c_str(), &id));
@@ -123,16 +123,16 @@ public:
         check(warpaes_keyset_set_state(get(), key_id, state));
     }
     void remove(std::uint32_t key_id) { check(warpaes_keyset_remove(get(), key_id)); }
-    /// Decryption also tries the enabled keys of `other`, after the keyset's own.
+    /// Copies the enabled keys of `other` for decryption, which tries them after the keyset's own keys.
     void append(const Keyset& other) { check(warpaes_keyset_append(get(), other.get())); }
-    /// Tink's JSON with the secret keys. The caller keeps and wipes the string.
+    /// Returns Tink's JSON with the secret keys. The caller is responsible for wiping the string.
     [[nodiscard]] std::string to_json() const {
         return text_of([&](std::string& json, std::size_t& length) {
             return warpaes_keyset_write(get(), json.data(), json.size(), &length);
         });
     }
 
-    /// Tink's JSON, encrypted under a passphrase. A guess at it costs one second, or `cost`.
+    /// Returns Tink's JSON, encrypted under a passphrase. A guess at the passphrase costs one second, or `cost`.
     [[nodiscard]] std::string wrap(std::string_view passphrase) const { return wrap(passphrase, scrypt_cost(1)); }
     [[nodiscard]] std::string wrap(std::string_view passphrase, const warpaes_scrypt& cost) const {
         return text_of([&](std::string& json, std::size_t& length) {
@@ -140,7 +140,7 @@ public:
                                        &length);
         });
     }
-    /// The keyset in Tink's JSON format, encrypted under `kek`: either a raw key or the text of a Tink keyset of
+    /// Returns the keyset as Tink's JSON, encrypted under `kek`: either a raw key or the JSON of a Tink keyset of
     /// AesGcmKeys.
     [[nodiscard]] std::string wrap_under(ConstBytes kek, ConstBytes aad = {}) const {
         return text_of([&](std::string& json, std::size_t& length) {
@@ -148,7 +148,7 @@ public:
                                              json.size(), &length);
         });
     }
-    /// The cost that takes about `seconds` on this machine.
+    /// Returns the cost that takes about `seconds` on this machine.
     [[nodiscard]] static warpaes_scrypt scrypt_cost(double seconds) {
         warpaes_scrypt cost = WARPAES_SCRYPT_INIT;
         check(warpaes_scrypt_choose(seconds, &cost));
@@ -158,7 +158,7 @@ public:
     [[nodiscard]] warpaes_keyset* get() const noexcept { return handle_.get(); }
 
 private:
-    /// The functions of PlaceOptions for the C ABI. Keeps their exceptions.
+    /// Adapts the functions of PlaceOptions to the C ABI, and stores their exceptions.
     struct Asker {
         const PlaceOptions& given;
         std::exception_ptr exception{};
@@ -198,7 +198,7 @@ private:
     };
 
     explicit Keyset(warpaes_keyset* keyset) : handle_(keyset) {}
-    /// Returns what `into(text, length)` writes. The first call only asks for the length.
+    /// Returns the text that `into(text, length)` writes. The first call only queries the length.
     template <typename Into>
     static std::string text_of(const Into& into) {
         std::string text;
@@ -215,14 +215,15 @@ private:
 /// Random access to a file of authenticated segments. read() is thread-safe. The engine must outlive it.
 class Reader {
 public:
-    /// Fills the buffer with the bytes at `offset` of the file, or throws. Several threads call it at once.
+    /// Fills the buffer with the bytes at `offset` of the file, or throws. Several threads may call the function at
+    /// once.
     using Function = std::function<void(std::uint64_t offset, Bytes buffer)>;
-    /// Puts the next bytes of the file at the beginning of the buffer, at least one, and returns their number; 0 at the
-    /// end. Throws on failure. One call at a time.
+    /// Writes the next bytes of the file to the beginning of the buffer, at least one, and returns their number;
+    /// returns 0 at the end. Throws on failure. The library makes one call at a time.
     using Next = std::function<std::size_t(Bytes buffer)>;
 
-    // All of these functions read the header and the last segment, and throw Error{WARPAES_ERROR_AUTHENTICATION,
-    // WARPAES_ERROR_FORMAT, WARPAES_ERROR_KEYSET, …}. `aad` must be the same as for the writer.
+    // The functions below read the header and the last segment, and throw Error{WARPAES_ERROR_AUTHENTICATION},
+    // Error{WARPAES_ERROR_FORMAT}, Error{WARPAES_ERROR_KEYSET}, …. `aad` must be the same as for the writer.
 
     [[nodiscard]] static Reader of_file(const Engine& engine, const Keyset& keyset, const std::string& path,
                                         ConstBytes aad = {}) {
@@ -230,7 +231,7 @@ public:
         source.path = path.c_str();
         return Reader(engine, keyset, source, aad, {});
     }
-    /// `memory` must stay as long as the reader.
+    /// `memory` must stay valid as long as the reader.
     [[nodiscard]] static Reader of_memory(const Engine& engine, const Keyset& keyset, ConstBytes memory,
                                           ConstBytes aad = {}) {
         warpaes_source source = WARPAES_SOURCE_INIT;
@@ -238,7 +239,8 @@ public:
         source.memory_len = memory.size();
         return Reader(engine, keyset, source, aad, {});
     }
-    /// A file of `size` bytes that only `function` can read. The call that needed it throws the function's exception.
+    /// Opens a file of `size` bytes that only `function` can read. If the function throws, the call that used it
+    /// rethrows the exception.
     [[nodiscard]] static Reader of_function(const Engine& engine, const Keyset& keyset, std::uint64_t size,
                                             Function function, ConstBytes aad = {}) {
         warpaes_source source = WARPAES_SOURCE_INIT;
@@ -249,9 +251,9 @@ public:
         return Reader(engine, keyset, source, aad,
                       [function = std::move(function)](auto offset, auto buffer, auto) { function(offset, buffer); });
     }
-    /// A file that is read forward by one thread at a time. Each read() begins where the previous one ended, returns
-    /// fewer bytes if no more have arrived, and returns none only at the end. Opening reads the first segment instead
-    /// of the last.
+    /// Opens a file that is read forward by one thread at a time. Each read() begins where the previous read() ended,
+    /// returns fewer bytes if no more have arrived, and returns none only at the end. This function reads the first
+    /// segment instead of the last segment.
     [[nodiscard]] static Reader of_stream(const Engine& engine, const Keyset& keyset, Next next, ConstBytes aad = {}) {
         warpaes_source source = WARPAES_SOURCE_INIT;
         source.next = [](void* user, void* buffer, std::uint64_t length, std::uint64_t* got) noexcept -> int {
@@ -261,10 +263,10 @@ public:
                       [next = std::move(next)](auto, auto buffer, auto got) { *got = next(buffer); });
     }
 
-    /// Bytes of plaintext; WARPAES_UNKNOWN before the end of a stream.
+    /// Number of plaintext bytes; WARPAES_UNKNOWN before the end of a stream.
     [[nodiscard]] std::uint64_t size() const noexcept { return warpaes_reader_size(get()); }
     /// Fills `output`, in host or device memory, with the plaintext starting at `offset`. Returns the number of bytes,
-    /// less than the output's size only at the end. After an error `output` is wiped. Throws Error.
+    /// which is less than the output's size only at the end. After an error `output` is wiped. Throws Error.
     std::size_t read(std::uint64_t offset, Bytes output) const {
         std::uint64_t read = 0;
         const warpaes_status status = warpaes_reader_read(get(), offset, output.data(), output.size(), &read);
@@ -295,8 +297,8 @@ private:
 
 using Stream = std::unique_ptr<std::FILE, detail::StreamClose>;
 
-/// An encrypted file as a FILE* for reading, for C libraries. See warpaes_open_stream. The engine must outlive it.
-/// Throws Error, as Reader::of_file().
+/// Opens an encrypted file as a FILE* for reading, for C libraries. See warpaes_open_stream. The engine must outlive
+/// the stream. Throws Error, like Reader::of_file().
 [[nodiscard]] inline Stream open_stream(const Engine& engine, const Keyset& keyset, const std::string& path,
                                         ConstBytes aad = {}) {
     warpaes_source source = WARPAES_SOURCE_INIT;
@@ -306,15 +308,15 @@ using Stream = std::unique_ptr<std::FILE, detail::StreamClose>;
     return Stream(stream);
 }
 
-/// Writes a file of authenticated segments from front to back, with the keyset's primary key. One thread at a time may
-/// use it, in the process that opened it: in a child of fork() write() and finish() throw Error{WARPAES_ERROR_STATE}.
-/// The engine must outlive it.
+/// Writes a file of authenticated segments from front to back, with the keyset's primary key. Only one thread at a time
+/// may use a Writer, in the process that opened it: in a child of fork(), write() and finish() throw
+/// Error{WARPAES_ERROR_STATE}. The engine must outlive it.
 class Writer {
 public:
-    /// Takes the next bytes of the file, or throws.
+    /// Writes the next bytes of the file, or throws.
     using Function = std::function<void(ConstBytes bytes)>;
 
-    /// The file gets its name when finish() has returned. Throws Error{WARPAES_ERROR_EXISTS, …}.
+    /// The file appears under its name when finish() has returned. Throws Error{WARPAES_ERROR_EXISTS}, ….
     [[nodiscard]] static Writer to_file(const Engine& engine, const Keyset& keyset, const std::string& path,
                                         ConstBytes aad = {}, bool overwrite = false) {
         warpaes_sink sink = WARPAES_SINK_INIT;
@@ -322,16 +324,17 @@ public:
         sink.path = path.c_str();
         return Writer(engine, keyset, sink, aad, {});
     }
-    /// The call that needed `function` throws its exception.
+    /// If `function` throws, the call that used it rethrows the exception.
     [[nodiscard]] static Writer to_function(const Engine& engine, const Keyset& keyset, Function function,
                                             ConstBytes aad = {}) {
         const warpaes_sink sink = WARPAES_SINK_INIT;
         return Writer(engine, keyset, sink, aad, std::move(function));
     }
 
-    /// Takes the next bytes of plaintext, from host or device memory. After an error the writer can only be destroyed.
+    /// Encrypts the next bytes of plaintext, from host or device memory. After an error the writer can only be
+    /// destroyed.
     void write(ConstBytes input) { caller_->check(warpaes_writer_write(get(), input.data(), input.size())); }
-    /// Ends the file. Without it no file appears.
+    /// Ends the file. Without finish(), no file appears.
     void finish() { caller_->check(warpaes_writer_finish(get())); }
 
     [[nodiscard]] warpaes_writer* get() const noexcept { return handle_.get(); }

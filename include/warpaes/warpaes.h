@@ -1,45 +1,46 @@
 /*
- * warpaes: AES (FIPS 197) at the speed of the hardware. This is the C ABI, the only ABI: engines, keys, messages,
- * batches and contexts. files.h declares files, planning.h declares plans and calibrations. docs/abi.md gives the
- * reasons for the design.
+ * warpaes: AES (FIPS 197) at the speed of the hardware. This is the C ABI, the only ABI of the library: engines, keys,
+ * messages, batches and contexts. files.h declares files, planning.h declares plans and calibrations. docs/abi.md
+ * explains the design.
  *
  * Rules for every function and struct:
- *  - Every function that can fail returns a warpaes_status. A sentence that names the argument goes with it: in the
- *    call's result if it has one (`error`), or in the handle (warpaes_context_error and similar functions), and always
- *    in warpaes_last_error() on the same thread. No exception crosses this boundary. No function prints or exits.
- *  - A call's input is const. A call's output besides the status is a separate struct, and the pointer to it may be
- *    NULL where the function says so.
- *  - Initialise a struct that has a `struct_size` with its macro WARPAES_*_INIT. The macro sets the size and gives each
- *    input field its default. The default is 0 or NULL, so `= {0}` with `struct_size` set to the struct's sizeof is
+ *  - Every function that can fail returns a warpaes_status. An error message that names the argument accompanies it: in
+ *    the call's result if it has one (`error`), or in the handle (warpaes_context_error and similar functions), and
+ *    always in warpaes_last_error() on the same thread. No exception crosses this boundary. No function prints or
+ *    exits.
+ *  - A call's input is const. Output other than the status is a separate struct, and the pointer to the struct may be
+ *    NULL where the function's comment allows it.
+ *  - Initialise a struct that has a `struct_size` with its macro WARPAES_*_INIT. The macro sets the size, and each
+ *    input field to its default. The default is 0 or NULL, so `= {0}` with `struct_size` set to the struct's sizeof is
  *    equivalent, except: `device` is -1 in warpaes_engine_options and warpaes_tuning; `entry_size` and `result_size` in
  *    warpaes_batch_options are the sizes in this header; warpaes_work describes one message of AES-128-CTR encryption
  *    under one key; `second` is 1 in warpaes_numbers; WARPAES_SCRYPT_INIT is a cost. A `struct_size` of 0 is refused.
- *  - Newer libraries accept older, smaller structs: they take missing fields as 0 and write nothing beyond the caller's
- *    size. The first version of every struct is always accepted. In larger structs and batch entries, of newer callers,
- *    fields that this library does not know are refused unless they are 0.
- *  - Messages, batch entries and contexts are refused if a field that their mode or the call does not have is not 0 or
- *  NULL. These fields are not read: `range_offset` and `range_len` without WARPAES_RANGE, the output of CMAC, an `iv`
- *  whose length is 0 (but see SIV), and elements of a batch whose length is 0.
+ *  - Newer libraries accept older, smaller structs: they read missing fields as 0 and write nothing beyond the caller's
+ *    size. The first version of every struct is always accepted. If a newer caller passes a larger struct or batch
+ *    entry, the fields unknown to this library must be 0; otherwise the call is refused.
+ *  - A message, batch entry or context is refused if a field that its mode or the call does not use is not 0 or NULL.
+ *    These fields are not read: `range_offset` and `range_len` without WARPAES_RANGE, the output of CMAC, an `iv` whose
+ *    length is 0 (but see SIV), and elements of a batch whose length is 0.
  *  - The _destroy function of a handle's type frees the handle and accepts NULL.
- *  - Many threads may use an engine or a key at once. One thread at a time may use a context.
+ *  - Many threads may use the same engine or key at once. Only one thread at a time may use a context.
  *  - Lengths and offsets are in bytes, except for CFB1 with WARPAES_LENGTH_IN_BITS.
- *  - Not supported, and refused: lengths in bits in a context (warpaes_crypt takes the complete message); XTS and CTR
- * of a number of bits (with CTR, encrypt complete bytes and ignore the last bits); CBC with ciphertext stealing, CS1 to
- * CS3 (WARPAES_PKCS7 takes any length; CTR output is as long as the plaintext).
- *  - Buffers may be in pageable, page-locked or device memory, at any alignment; the library detects which. Input and
- *    output may be the same buffer; any other overlap is refused.
+ *  - Not supported, and refused: lengths in bits in a context (warpaes_crypt accepts the complete message); XTS and CTR
+ *    messages whose length is not a whole number of bytes (with CTR, encrypt complete bytes and ignore the last bits);
+ *    CBC with ciphertext stealing, CS1 to CS3 (WARPAES_PKCS7 accepts any length; CTR output is as long as the
+ *    plaintext).
+ *  - Buffers may be in pageable, page-locked or device memory, at any alignment; the library detects the kind of
+ *    memory. Input and output may be the same buffer; any other overlap is refused.
  *  - The library wipes keys and every internal copy of data before it releases their memory.
  *  - Every function works on a machine without a GPU or a GPU driver; only requests for a GPU fail there.
  *  - No buffer that a call reads may change until the call has returned, or the batch is finished. GCM and CCM read the
- *    text twice, as other libraries do: once for the tag and once for the output. If a process or thread writes to it
- *    meanwhile (to a file mapped by mmap, to a shared arena), altered plaintext may be returned as authentic. If others
- *    can write to the data, copy it to your own memory first.
+ *    text twice, as other libraries do: once for the tag and once for the output. If a process or thread writes to the
+ *    text between the two reads (to a file mapped by mmap, to a shared arena), altered plaintext may be returned as
+ *    authentic. If others can write to the data, copy it to your own memory first.
  *  - After fork(), the child may use the parent's engines, keys, keysets, readers, arenas and finished batches; they
- *    compute on the CPU, with threads of the child's own. Calls return WARPAES_ERROR_STATE, with a sentence that says
- *    whose the handle is, for writers; for contexts that encrypt under an IV, until they get another; for unfinished
- *    batches, and new batches of the parent's engine; and for GPUs that the parent has used. Every handle may be
- *    destroyed in the child, which leaves the parent's files and shared memory alone.
- *    docs/abi.md lists all handles.
+ *    compute on the CPU, with the child's own threads. For the following handles, calls return WARPAES_ERROR_STATE with
+ *    a message that names the owning process: writers; contexts that encrypt under an IV, until they get another IV;
+ *    unfinished batches, and new batches of the parent's engine; and GPUs that the parent has used. Every handle may be
+ *    destroyed in the child, which does not affect the parent's files and shared memory. docs/abi.md lists all handles.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -71,51 +72,53 @@ WARPAES_API uint32_t warpaes_abi_version(void);
 
 /* ------------------------------------------------------------------------------------------------ status and errors */
 
-/** Values are stable; new ones are added at the end only. The command line exits with the same numbers. */
+/** Values are stable; new values are only added at the end. The command line exits with the same numbers. */
 typedef enum warpaes_status {
     WARPAES_OK = 0,
     WARPAES_ERROR_INTERNAL = 1,         /**< A bug, or a failure that no other value describes. */
     WARPAES_ERROR_ARGUMENT = 2,         /**< A null pointer, an unknown value, or fields that contradict each other. */
-    WARPAES_ERROR_KEY_LENGTH = 3,       /**< A key has a length other than 16, 24 or 32 bytes. */
-    WARPAES_ERROR_IV_LENGTH = 4,        /**< The mode does not take an IV of this length. Most modes take 16 bytes, ECB
-                                             and CMAC 0, GCM 1 or more; for the others see warpaes_message. */
-    WARPAES_ERROR_DATA_LENGTH = 5,      /**< A length that the mode does not take: for example, ECB and CBC without
-                                             padding take whole 16-byte blocks. */
-    WARPAES_ERROR_PADDING = 6,          /**< PKCS#7 padding is wrong: wrong key, wrong IV or damaged data. */
-    WARPAES_ERROR_BUFFER_TOO_SMALL = 7, /**< The output does not fit. output_len gives the size that it needs. */
+    WARPAES_ERROR_KEY_LENGTH = 3,       /**< A key's length is not 16, 24 or 32 bytes. */
+    WARPAES_ERROR_IV_LENGTH = 4,        /**< The mode does not accept an IV of this length. Most modes require 16 bytes,
+                                             ECB and CMAC 0, GCM at least 1; for the other modes see warpaes_message. */
+    WARPAES_ERROR_DATA_LENGTH = 5,      /**< The mode does not accept a message of this length. For example, ECB and CBC
+                                             without padding require whole 16-byte blocks. */
+    WARPAES_ERROR_PADDING = 6,          /**< PKCS#7 padding is wrong: the key or the IV is wrong, or the data is
+                                             damaged. */
+    WARPAES_ERROR_BUFFER_TOO_SMALL = 7, /**< The output does not fit. output_len is the required size. */
     WARPAES_ERROR_OVERLAP = 8,          /**< Input and output overlap without being the same buffer. */
-    WARPAES_ERROR_RANGE = 9,    /**< A range or position outside the message, or one that the mode cannot reach. */
+    WARPAES_ERROR_RANGE = 9,            /**< A range or position is outside the message, or the mode cannot reach it. */
     WARPAES_ERROR_BACKEND = 10, /**< The backend does not exist, cannot run on this machine, or cannot do this work. */
     WARPAES_ERROR_OUT_OF_MEMORY = 11, /**< Not enough host memory. */
     WARPAES_ERROR_DEVICE_MEMORY = 12, /**< Not enough device memory. */
     WARPAES_ERROR_DEVICE = 13,        /**< A CUDA call failed. */
     WARPAES_ERROR_STATE = 14,         /**< Called out of order, for example update after final; or the handle belongs to
-                                           the process that forked this one. */
+                                           the parent of this forked process. */
     WARPAES_ERROR_CANCELLED = 15,     /**< The caller's callback or warpaes_batch_cancel stopped the work. */
     WARPAES_ERROR_NOT_FOUND = 16,     /**< The input file does not exist or cannot be opened. */
-    WARPAES_ERROR_EXISTS = 17,        /**< The output exists and the caller did not ask to overwrite it. */
+    WARPAES_ERROR_EXISTS = 17,        /**< The output exists, and the caller has not allowed it to be overwritten. */
     WARPAES_ERROR_SAME_FILE = 18,     /**< Input and output are the same file. */
     WARPAES_ERROR_READ = 19,          /**< Reading failed. */
     WARPAES_ERROR_WRITE = 20,         /**< Writing failed: disk full, closed pipe, no permission. */
-    WARPAES_ERROR_FORMAT = 21,        /**< Not a file of the expected format, or a truncated one. */
-    WARPAES_ERROR_AUTHENTICATION = 22, /**< A tag is wrong: wrong key, wrong associated data, or altered or truncated
-                                            data. The output holds no unauthenticated byte (contexts: see
-                                            warpaes_context_set_tag). */
-    WARPAES_ERROR_KEYSET = 23,         /**< Not a keyset, or a keyset with no key that can do this. */
+    WARPAES_ERROR_FORMAT = 21,        /**< The file does not have the expected format, or is truncated. */
+    WARPAES_ERROR_AUTHENTICATION = 22, /**< A tag is wrong: the key or the associated data is wrong, or the data was
+                                            altered or truncated. The output contains no unauthenticated byte (contexts:
+                                            see warpaes_context_set_tag). */
+    WARPAES_ERROR_KEYSET = 23,         /**< Not a keyset, or a keyset without a key for this operation. */
     WARPAES_ERROR_TIMEOUT = 24,        /**< The batch is not finished yet. */
-    WARPAES_ERROR_IV_REUSED = 25,      /**< GCM, CCM: two encryptions in a batch have the same key and IV. */
-    WARPAES_ERROR_HOLES = 26 /**< WARPAES_FILE_SALVAGE: the output is there, and parts of it are zeros, since the
-                                  input is not authentic there. */
+    WARPAES_ERROR_IV_REUSED = 25,      /**< GCM, CCM: two encryptions in a batch use the same key and IV. */
+    WARPAES_ERROR_HOLES = 26 /**< WARPAES_FILE_SALVAGE: the output is kept, with zeros wherever the input is not
+                                  authentic. */
 } warpaes_status;
 
 /** A short description of `status`. Static storage; never NULL. */
 WARPAES_API const char* warpaes_status_message(warpaes_status status);
-/** The sentence for the last failed call on this thread; "" if none has failed. Valid until this thread's next call. */
+/** The error message of the last failed call on this thread; "" if none has failed. Valid until this thread's next
+ * call. */
 WARPAES_API const char* warpaes_last_error(void);
-/** Bytes that a result reserves for such a sentence, including its NUL. A longer sentence is cut. */
+/** Bytes that a result reserves for an error message, including its NUL. A longer message is truncated. */
 #define WARPAES_ERROR_BYTES 256
 
-/** A length that is not known, or a time without a limit. */
+/** An unknown length, or a time without a limit. */
 #define WARPAES_UNKNOWN UINT64_MAX
 
 /* ----------------------------------------------------------------------------------------------------------- modes */
@@ -132,7 +135,7 @@ typedef enum warpaes_mode {
     WARPAES_GCM = 9,     /**< SP 800-38D; with associated data and no text it is GMAC */
     WARPAES_CCM = 10,    /**< SP 800-38C */
     WARPAES_CMAC = 11,   /**< SP 800-38B: encryption writes a tag and no output; decryption compares the tag */
-    WARPAES_KW = 12,     /**< SP 800-38F, RFC 3394: key wrapping. KW and the modes below are only for warpaes_crypt. */
+    WARPAES_KW = 12,     /**< SP 800-38F, RFC 3394: key wrapping. Only warpaes_crypt supports KW and the modes below. */
     WARPAES_KWP = 13,    /**< SP 800-38F, RFC 5649: key wrapping with padding */
     WARPAES_SIV = 14,    /**< RFC 5297: deterministic, or with a nonce that may repeat */
     WARPAES_GCM_SIV = 15 /**< RFC 8452: AES-128 and AES-256; a repeated IV reveals only which messages are equal */
@@ -142,35 +145,37 @@ typedef enum warpaes_direction { WARPAES_ENCRYPT = 1, WARPAES_DECRYPT = 2 } warp
 
 /** Flags of a message or a context. */
 enum {
-    WARPAES_PKCS7 = 1u << 0, /**< ECB, CBC: pad to complete blocks (RFC 5652, 6.3) and check it on decryption. */
+    WARPAES_PKCS7 = 1u << 0,          /**< ECB, CBC: add padding to a complete block (RFC 5652, 6.3) and check it on
+                                           decryption. */
     WARPAES_LENGTH_IN_BITS = 1u << 1, /**< CFB1, not in contexts: input_len and output_len count bits. The unused low
                                          bits of the last output byte are zero. */
     WARPAES_RANGE = 1u << 2           /**< Produce only bytes [range_offset, range_offset + range_len) of the result. */
 };
 
-/** Notes: information in addition to the status. All except the last one belong to successful calls. */
+/** Notes: information in addition to the status. Only the last note is for a failed call. */
 enum {
     WARPAES_NOTE_COUNTER_WRAPPED =
-        1u << 0 /**< The CTR counter passed 2^128 - 1 and continued at 0, as SP 800-38A B.1 and OpenSSL do. The output
-                   is correct, but this key has also used counter blocks starting at 0. In a batch, this applies to a
-                   message whose IV is in host memory. */
+        1u << 0 /**< The CTR counter passed 2^128 - 1 and continued at 0, as in SP 800-38A B.1 and OpenSSL. The output
+                   is correct, but this key has also used counter blocks starting at 0. A batch sets this note only for
+                   messages whose IVs are in host memory. */
     ,
-    WARPAES_NOTE_DEVICE_FAILED = 1u << 1, /**< A GPU failed midway and the CPU did the rest. The output is complete. */
+    WARPAES_NOTE_DEVICE_FAILED = 1u << 1, /**< A GPU failed midway and the CPU finished the work. The output is
+                                               complete. */
     WARPAES_NOTE_INPUT_GREW =
         1u << 2, /**< The input file grew after it was opened. The output covers its length at that time. */
     WARPAES_NOTE_ATTRIBUTES = 1u << 3, /**< The output is complete, but its file system refused or ignored permissions
-                                            or times: the file may be open to other users, or closed to users who
-                                            could open the file that it replaced. */
-    WARPAES_NOTE_NAME_EARLY = 1u << 4, /**< The output is complete, but its file system cannot rename files: the name
-                                          existed while the file was written. */
-    WARPAES_NOTE_KEY_OPENS = 1u << 5 /**< Of a file job that ended with WARPAES_ERROR_AUTHENTICATION: the key is right,
-                                          because a segment before the refused one opened with it. */
+                                            or times: other users may be able to open the file, or users who could open
+                                            the replaced file may be unable to. */
+    WARPAES_NOTE_NAME_EARLY = 1u << 4, /**< The output is complete, but its name was visible while the file was being
+                                          written, because the file system cannot rename files. */
+    WARPAES_NOTE_KEY_OPENS = 1u << 5   /**< For a file job that failed with WARPAES_ERROR_AUTHENTICATION: the key is
+                                            right, because a segment before the refused segment is authentic under it. */
 };
 
 /* ---------------------------------------------------------------------------------------------------------- engine */
 
-/** An engine runs all work. It owns this machine's backends, their devices, workers and staging memory. Create one and
- * share it. */
+/** An engine runs all work. It owns this machine's backends, their devices, workers and staging memory. Create one
+ * engine and share it. */
 typedef struct warpaes_engine warpaes_engine;
 
 typedef struct warpaes_engine_options {
@@ -178,35 +183,36 @@ typedef struct warpaes_engine_options {
     /** Host threads that work on one call. 0: one per processor available to this process. */
     uint32_t threads;
     /** "libcrypto", "aesni", "vaes", "armv8" or "cuda": use this backend for everything, or fail. NULL: use the
-     * environment variable WARPAES_BACKEND if it is set and not empty, else "auto", the best backend for each call.
-     * "vaes" uses 256-bit registers, even on a processor with AVX-512, if the environment variable WARPAES_VECTOR_BITS
-     * is 256 when the process first uses the library. */
+     * environment variable WARPAES_BACKEND if it is set and not empty, otherwise "auto", the best backend for each
+     * call. "vaes" uses 256-bit registers, even on a processor with AVX-512, if the environment variable
+     * WARPAES_VECTOR_BITS is 256 when the process first uses the library. */
     const char* backend;
     /** CUDA device number. -1: every device; WARPAES_ENGINE_OPTIONS_INIT sets -1. */
     int32_t device;
-    /** Chunks in flight. 0: the measured default for the backend. */
+    /** Number of chunks in flight. 0: the measured default for the backend. */
     uint32_t depth;
-    /** Bytes per chunk of staging, a multiple of 4096. 0: the measured default for the backend. */
+    /** Bytes per staging chunk, a multiple of 4096. 0: the measured default for the backend. */
     uint64_t chunk_bytes;
-    /** Receives the sentence if the engine cannot be created: WARPAES_ERROR_BYTES bytes, or NULL. */
+    /** Receives the error message if the engine cannot be created: WARPAES_ERROR_BYTES bytes, or NULL. */
     char* error;
 } warpaes_engine_options;
 
 #define WARPAES_ENGINE_OPTIONS_INIT \
     { sizeof(warpaes_engine_options), 0, NULL, -1, 0, 0, NULL }
 
-/** `options` may be NULL. A backend that is unknown or cannot run here is WARPAES_ERROR_BACKEND, never a fallback. */
+/** `options` may be NULL. If a backend is unknown or cannot run here, the call returns WARPAES_ERROR_BACKEND and does
+ * not use a different backend. */
 WARPAES_API warpaes_status warpaes_engine_create(const warpaes_engine_options* options, warpaes_engine** engine);
 /** Frees the engine. Every call on it must have returned, and its asynchronous work must have completed. In a child of
- * fork(), it wipes kept keys and does not touch data that the parent's threads use. */
+ * fork(), the call wipes kept keys and does not touch data that the parent's threads use. */
 WARPAES_API void warpaes_engine_destroy(warpaes_engine* engine);
 
 /**
- * Wipes the expanded keys that the library keeps between batches, so that a repeated key need not be expanded again:
- * keys that entries gave as bytes, and expanded keys in GPU memory, of all engines of the process. When this returns,
- * none of them is left in memory, except those that running batches use; call it again when these batches have ended.
- * Without this call, an idle thread of the engine wipes each key that no batch has used for ten seconds, and destroying
- * the engine wipes all of them. Later batches expand their keys again. Thread-safe, also during batches, captures and
+ * Wipes the expanded keys that the library keeps between batches in case a key is used again: keys that entries
+ * contained as bytes, and expanded keys in GPU memory, for all engines of the process. When the call returns, no such
+ * key is left in memory, except keys that running batches use; call it again when these batches are finished. Without
+ * this call, an idle thread of the engine wipes each key that no batch has used for ten seconds, and destroying the
+ * engine wipes all of them. Later batches expand their keys again. Thread-safe, including during batches, captures and
  * other flushes. WARPAES_ERROR_DEVICE if a GPU fails.
  */
 WARPAES_API warpaes_status warpaes_engine_flush_keys(warpaes_engine* engine);
@@ -214,22 +220,23 @@ WARPAES_API warpaes_status warpaes_engine_flush_keys(warpaes_engine* engine);
 /** One backend on this machine, or one of its devices. Strings live as long as the process. */
 typedef struct warpaes_backend_info {
     uint32_t struct_size;
-    int32_t usable;          /**< 1 if it can run here. */
+    int32_t usable;          /**< 1 if the backend or device can run here */
     const char* name;        /**< "libcrypto", "aesni", "vaes", "armv8", "cuda" */
     const char* description; /**< "OpenSSL 3.0.19", the instruction sets in use, the GPU's name, …; changes if CUDA
-                                  turns out not to lock pages, as in confidential computing. */
-    const char* reason;      /**< The reason why it cannot run here; "" if it can. */
+                                  cannot lock pages, as in confidential computing. */
+    const char* reason;      /**< Why the backend or device cannot run here; "" if it can. */
     int32_t device;          /**< CUDA device number; -1 for a CPU backend or if there is no device. */
-    int32_t multiprocessors; /**< CUDA: streaming multiprocessors; else 0. */
-    uint64_t memory_bytes;   /**< CUDA: device memory; else 0. */
+    int32_t multiprocessors; /**< CUDA: number of streaming multiprocessors; otherwise 0. */
+    uint64_t memory_bytes;   /**< CUDA: size of device memory; otherwise 0. */
 } warpaes_backend_info;
 
 #define WARPAES_BACKEND_INFO_INIT \
     { sizeof(warpaes_backend_info), 0, NULL, NULL, NULL, -1, 0, 0 }
 
-/** Number of entries for warpaes_backend_query: one per CPU backend, one per CUDA device (one for `cuda` if none). */
+/** Number of entries for warpaes_backend_query: one per CPU backend and one per CUDA device (or one for `cuda` without
+ * a device). */
 WARPAES_API size_t warpaes_backend_count(void);
-/** Entry `index` of the list: CPU backends, the best one last, then CUDA devices. Thread-safe. */
+/** Entry `index` of the list: first the CPU backends, ending with the best, then the CUDA devices. Thread-safe. */
 WARPAES_API warpaes_status warpaes_backend_query(size_t index, warpaes_backend_info* info);
 
 /** Name `index` of all backends, those of CPUs first and the GPU's last; NULL beyond the last. Needs no driver. */
@@ -240,7 +247,7 @@ typedef enum warpaes_memory {
     WARPAES_MEMORY_PAGEABLE = 0,    /**< Ordinary memory. */
     WARPAES_MEMORY_PAGE_LOCKED = 1, /**< Copies to and from a GPU at full speed. Pageable on machines without a GPU. */
     WARPAES_MEMORY_DEVICE = 2,      /**< Memory of a CUDA device. */
-    WARPAES_MEMORY_SHARED = 3       /**< As PAGE_LOCKED, and other processes may map it. For arenas only. Pageable
+    WARPAES_MEMORY_SHARED = 3       /**< Like PAGE_LOCKED, but other processes may map it. Only for arenas. Pageable
                                          where CUDA locks no pages of ordinary memory (confidential computing). */
 } warpaes_memory;
 
@@ -251,7 +258,8 @@ WARPAES_API const char* warpaes_memory_name(warpaes_memory memory);
     SHARED. Thread-safe. */
 WARPAES_API warpaes_status warpaes_alloc(warpaes_engine* engine, warpaes_memory memory, int32_t device, uint64_t bytes,
                                          void** pointer);
-/** Wipes and releases memory from warpaes_alloc of this engine. Ignores NULL and any other pointer. Thread-safe. */
+/** Wipes and releases memory that warpaes_alloc allocated for this engine. Ignores NULL and any other pointer.
+ * Thread-safe. */
 WARPAES_API void warpaes_free(warpaes_engine* engine, void* pointer);
 /** Copies between any two kinds of memory, after all work enqueued on the default stream. Complete on return. */
 WARPAES_API warpaes_status warpaes_copy(warpaes_engine* engine, void* to, const void* from, size_t bytes);
@@ -261,10 +269,11 @@ WARPAES_API warpaes_status warpaes_copy(warpaes_engine* engine, void* to, const 
 /** An expanded AES key. Immutable; threads may share it; wiped when destroyed. */
 typedef struct warpaes_key warpaes_key;
 
-/** `bytes`: `length` bytes, 16, 24 or 32, copied. Expansion takes the same time for every key of one length. */
+/** Expands a copy of the `length` bytes (16, 24 or 32) at `bytes`. Expansion takes the same time for all keys of the
+ * same length. */
 WARPAES_API warpaes_status warpaes_key_create(const uint8_t* bytes, size_t length, warpaes_key** key);
-/** Wipes and frees the key. No call, context or unfinished batch may use it after that; enqueued work has a copy of it.
-    A batch refuses an entry with a destroyed key, unless a new key has got its address. NULL is allowed. */
+/** Wipes and frees the key. No call, context or unfinished batch may use the key after that; enqueued work has its own
+ * copy. A batch refuses an entry with a destroyed key, unless a new key has the same address. NULL is allowed. */
 WARPAES_API void warpaes_key_destroy(warpaes_key* key);
 
 /* --------------------------------------------------------------------------------------------------------- message */
@@ -276,44 +285,45 @@ typedef struct warpaes_part {
 } warpaes_part;
 
 /**
- * One complete message, with everything that is needed to process it.
+ * One complete message, with all of its parameters.
  *
  * `input` is the complete message. With WARPAES_RANGE (ECB, CTR, XTS, and decryption of CBC and CFB) the library reads
- * only the blocks under the range, and `output` receives only the range, `range_len` bytes. A range cannot be combined
- * with PKCS7. In place means output == input; a range is never in place.
+ * only the blocks that contain the range, and `output` receives only the range, `range_len` bytes. A range cannot be
+ * combined with PKCS7. In place means output == input; a range cannot be processed in place.
  *
  * GCM: `iv` of 1 byte or more (12 bytes is usual and fastest; never use an IV twice with the same key, and use at most
  * 2^32 random IVs of 12 bytes per key, SP 800-38D 8.3), `aad` and `tag`; at most 2^36 - 32 bytes. Encryption writes
  * `tag`. Decryption compares it in constant time; if it is wrong, decryption wipes the output and returns
- * WARPAES_ERROR_AUTHENTICATION. No range.
+ * WARPAES_ERROR_AUTHENTICATION. Ranges are not supported.
  *
- * CCM: as GCM, but `iv` of 7 to 13 bytes (a shorter IV allows a longer message: 2^16 - 1 bytes with 13), and `tag` of
+ * CCM: like GCM, but `iv` of 7 to 13 bytes (a shorter IV allows a longer message: 2^16 - 1 bytes with 13), and `tag` of
  * 4, 6, 8, 10, 12, 14 or 16 bytes. CMAC: `tag`, of 4 to 16 bytes, authenticates `input`; there is no IV, and `output`
  * is ignored. Decryption compares the tag.
  *
- * XTS: `key` and `tweak_key`, both AES-128 or both AES-256, and different (FIPS 140-3 IG C.I). The message is
- * consecutive data units of `data_unit_len` bytes (16 to 2^24; 0: the complete message is one unit). The last unit may
- * be shorter, but not below 16 bytes. A unit that is not complete blocks uses ciphertext stealing. `iv` is the tweak of
- * the first unit: its number as 16 little-endian bytes. The number grows by `data_unit_step` from unit to unit (at most
- * 2^20; 0 means 1, as in IEEE 1619; LUKS with units of 4096 bytes counts sectors of 512 bytes, which is 8). A range
- * consists of complete units.
+ * XTS: `key` and `tweak_key` are both AES-128 or both AES-256, and must differ (FIPS 140-3 IG C.I). The message
+ * consists of consecutive data units of `data_unit_len` bytes (16 to 2^24; 0: the complete message is one unit). The
+ * last unit may be shorter, but has at least 16 bytes. A unit whose length is not a multiple of 16 uses ciphertext
+ * stealing. `iv` is the tweak of the first unit: its number as 16 little-endian bytes. The number grows by
+ * `data_unit_step` from unit to unit (at most 2^20; 0 means 1, as in IEEE 1619; use 8 for LUKS with 4096-byte units,
+ * because LUKS counts 512-byte sectors). A range consists of complete units.
  *
- * KW: encryption wraps `input` of 16 bytes or more, a multiple of 8, and writes 8 bytes more. KWP wraps 1 to 2^32 - 1
- * bytes, and writes that length rounded up to a multiple of 8, plus 8. `iv`: NULL, or a check value that replaces the
- * standard's, 8 bytes for KW and 4 for KWP. Decryption writes 8 bytes less than it reads; the result's output_len says
- * how many of them are the message, with KWP up to 7 fewer. If the check value is wrong, decryption wipes the output
- * and returns WARPAES_ERROR_AUTHENTICATION.
+ * KW: encryption wraps `input` of 16 bytes or more, a multiple of 8, and writes 8 more bytes than it reads. KWP wraps 1
+ * to 2^32 - 1 bytes, and writes that length rounded up to a multiple of 8, plus 8. `iv` is NULL, or a check value that
+ * replaces the standard's: 8 bytes for KW and 4 for KWP. Decryption writes 8 bytes fewer than it reads. The result's
+ * output_len is the length of the message, which for KWP is up to 7 bytes shorter. If the check value is wrong,
+ * decryption wipes the output and returns WARPAES_ERROR_AUTHENTICATION.
  *
  * SIV: `mac_key` (K1 of RFC 5297) and `key` (K2), of the same length. `tag` is V, 16 bytes; RFC 5297 puts it before the
- * ciphertext. The associated data is one component, `aad`, or none if it is NULL, or the `aad_count` components of
- * `aad_list`. `iv`, of any length, is the component after them, or NULL for none. At most 126 components, with `iv`.
+ * ciphertext. The associated data is either one component, `aad` (none if NULL), or the `aad_count` components of
+ * `aad_list`. `iv`, of any length, is the component after them; NULL means that there is no such component. At most 126
+ * components are allowed, including `iv`.
  *
- * GCM-SIV: as GCM, but AES-128 or AES-256, `iv` of 12 bytes, `tag` of 16, message and `aad` of at most 2^36 bytes.
+ * GCM-SIV: like GCM, but AES-128 or AES-256, `iv` of 12 bytes, `tag` of 16, message and `aad` of at most 2^36 bytes.
  *
- * If input and output of GCM-SIV are in the memory of one GPU, that GPU computes it, after the work on its default
- * stream. CPUs compute all other messages of KW and the modes after it, whole: data in device memory is copied to host
- * memory and back, and an engine with the backend "cuda" refuses them with WARPAES_ERROR_BACKEND, except for GCM-SIV
- * without text.
+ * If the input and output of GCM-SIV are in the memory of one GPU, that GPU computes the message, after the work on its
+ * default stream. CPUs process all other messages of KW, KWP, SIV and GCM-SIV, as a whole: data in device memory is
+ * copied to host memory and back. An engine with the backend "cuda" refuses these messages with WARPAES_ERROR_BACKEND,
+ * except for GCM-SIV without text.
  */
 typedef struct warpaes_message {
     uint32_t struct_size;
@@ -327,21 +337,22 @@ typedef struct warpaes_message {
     const void* input;
     uint64_t input_len;
     void* output;
-    /** Bytes; at least as many as are written: input_len; PKCS7 encryption: the next multiple of 16 above it; with
-        WARPAES_RANGE: range_len; lengths in bits: complete bytes; KW and KWP: above. CMAC: not read. */
+    /** In bytes; at least the number of bytes that are written. Usually input_len; PKCS7 encryption: the next multiple
+     * of 16 above input_len; with WARPAES_RANGE: range_len; lengths in bits: rounded up to bytes; KW and KWP: above.
+     * CMAC: not read. */
     uint64_t output_capacity;
     uint64_t range_offset;
     uint64_t range_len;
     const void* aad; /**< GCM, CCM, SIV, GCM-SIV: associated data, in host or device memory. */
     uint64_t aad_len;
-    /** GCM, CCM, CMAC, SIV, GCM-SIV. Encryption writes it; decryption only reads it, as the expected tag. In host
-     * memory or device memory; warpaes_crypt_async describes where it must be for an asynchronous call. */
+    /** GCM, CCM, CMAC, SIV, GCM-SIV. Encryption writes the tag; decryption only reads it, as the expected tag. It is in
+     * host or device memory; for asynchronous calls, see warpaes_crypt_async. */
     void* tag;
     uint64_t tag_len; /**< GCM: 16, 15, 14, 13 or 12; 8 and 4 only with the limits of SP 800-38D, appendix C. */
     const warpaes_key* tweak_key; /**< XTS */
     uint64_t data_unit_len;       /**< XTS */
-    /** Asynchronous decryption with a tag: receives the message's status, WARPAES_OK or WARPAES_ERROR_AUTHENTICATION,
-        in the memory of the buffers' device (without text: of any). Otherwise NULL. */
+    /** Asynchronous decryption with a tag: receives the message's status, WARPAES_OK or WARPAES_ERROR_AUTHENTICATION.
+     * It is in the memory of the buffers' device (without text: any device). Otherwise NULL. */
     warpaes_status* device_status;
     const warpaes_key* mac_key;   /**< SIV */
     const warpaes_part* aad_list; /**< SIV: components, instead of `aad` */
@@ -359,12 +370,12 @@ typedef struct warpaes_message {
 typedef struct warpaes_result {
     uint32_t struct_size;
     warpaes_status status; /**< The status that the call returned. */
-    uint64_t output_len;   /**< Length written (CFB1 in bits: bits); if the capacity was too small, the size that the
-                              output needs. */
+    uint64_t output_len;   /**< Length written (CFB1 in bits: in bits); if the capacity was too small, the required
+                              size. */
     uint32_t notes;        /**< WARPAES_NOTE_* */
     int32_t device;        /**< The CUDA device that ran it; -1: the CPU. */
     const char* backend;   /**< The backend that ran it; "" if none did. Static storage. */
-    char error[WARPAES_ERROR_BYTES]; /**< The sentence for the status; "" for WARPAES_OK. */
+    char error[WARPAES_ERROR_BYTES]; /**< The error message; "" for WARPAES_OK. */
 } warpaes_result;
 
 #define WARPAES_RESULT_INIT \
@@ -381,16 +392,16 @@ WARPAES_API warpaes_status warpaes_crypt(warpaes_engine* engine, const warpaes_m
 /**
  * Encrypts or decrypts buffers in device memory: enqueues the work on `cuda_stream` (a cudaStream_t of the buffers'
  * device; NULL: the default stream) and returns at once. The output is complete when the stream reaches that point; the
- * result is final on return. PKCS7 is refused. A range must consist of complete blocks; a range of CBC or CFB
- * decryption first waits for `cuda_stream`, to fetch the 16 bytes before the range, and is refused with
- * WARPAES_ERROR_STATE if the stream is in capture, and so is the default stream while CUDA excludes it for the sake of
- * a blocking stream in capture. The key may be destroyed after the call. A message of 0 bytes in a mode without tags
- * succeeds, and nothing is enqueued. `result` may be NULL. Thread-safe.
+ * result is final on return. PKCS7 is refused. A range must consist of complete blocks. A range of CBC or CFB
+ * decryption first waits for `cuda_stream`, to fetch the 16 bytes before the range; it is refused with
+ * WARPAES_ERROR_STATE if the stream is being captured. The default stream is also refused while CUDA does not allow its
+ * use because a blocking stream is being captured. The key may be destroyed after the call. A message of 0 bytes in a
+ * mode without tags succeeds, and nothing is enqueued. `result` may be NULL. Thread-safe.
  *
  * GCM, CCM, CMAC: encryption writes the tag to memory of the buffers' device; a 16-byte GCM tag may also be in
  * page-locked memory if the associated data is in host memory. Decryption writes its status to `device_status`, and
  * wipes an output that is not authentic; its `tag` may be in host memory, which the call copies. Without text, the
- * memory of `tag` (decryption: of `device_status`) determines the device. `cuda_stream` may be in capture, as with
+ * memory of `tag` (for decryption, of `device_status`) determines the device. `cuda_stream` may be in capture, as with
  * warpaes_batch_enqueue.
  */
 WARPAES_API warpaes_status warpaes_crypt_async(warpaes_engine* engine, const warpaes_message* message,
@@ -398,27 +409,27 @@ WARPAES_API warpaes_status warpaes_crypt_async(warpaes_engine* engine, const war
 
 /* --------------------------------------------------------------------------------------------------------- batches */
 
-/** Memory for many messages, which entries may address by offsets. Another process, or a program in another language,
-    can make a batch that uses offsets, and such a batch can be copied from one arena to another. */
+/** Memory for many messages, which entries can address by offsets. Another process, or a program in another language,
+ * can create a batch that uses offsets, and such a batch can be copied from one arena to another. */
 typedef struct warpaes_arena warpaes_arena;
 
-/** `bytes`: 1 or more. The memory is zeroed. Otherwise like warpaes_alloc; SHARED is allowed. Thread-safe. */
+/** `bytes` is at least 1. The memory is zeroed. Otherwise like warpaes_alloc, but SHARED is allowed. Thread-safe. */
 WARPAES_API warpaes_status warpaes_arena_create(warpaes_engine* engine, warpaes_memory memory, int32_t device,
                                                 uint64_t bytes, warpaes_arena** arena);
 /** Wipes and releases the arena. No batch may be using it. NULL is allowed. A child of fork() does not wipe memory that
-    it shares with its parent. */
+ * it shares with its parent. */
 WARPAES_API void warpaes_arena_destroy(warpaes_arena* arena);
 /** The arena's first byte: its address in this process, or on the device. */
 WARPAES_API void* warpaes_arena_data(const warpaes_arena* arena);
 WARPAES_API uint64_t warpaes_arena_size(const warpaes_arena* arena);
-/** SHARED: a descriptor to map (MAP_SHARED) or to send to another process. The arena owns it: do not close it.
-    Otherwise -1. */
+/** SHARED: a descriptor to map (MAP_SHARED) or to send to another process. The arena owns it: do not close it. -1 for
+ * other kinds of memory. */
 WARPAES_API int warpaes_arena_fd(const warpaes_arena* arena);
 
 /**
- * One part of every message of an entry. The part of message i is `i * stride` bytes after `at`, which is a pointer or,
- * with WARPAES_BATCH_OFFSETS, an offset in the batch's arena. With stride 0 all messages of the entry share it. Ignored
- * where the part's length is 0.
+ * One part (such as the input or the IV) of every message in an entry. The part of message i is `i * stride` bytes
+ * after `at`, which is a pointer or, with WARPAES_BATCH_OFFSETS, an offset in the batch's arena. With stride 0, all
+ * messages of the entry share the part. Ignored if the part's length is 0.
  */
 typedef struct warpaes_elements {
     union {
@@ -429,12 +440,12 @@ typedef struct warpaes_elements {
 } warpaes_elements;
 
 /**
- * `count` messages of the same shape, often only one. Modes, lengths and IVs are those of warpaes_message, without
- * padding and ranges. CCM takes an IV of 7 to 13 bytes and a tag of 4 to 16, even. CMAC takes no IV and no output, and
- * a tag of 4 to 16 bytes. Decryption of GCM, CCM and CMAC compares the tag.
+ * `count` messages of the same shape, often only one. The rules of warpaes_message for modes, lengths and IVs apply,
+ * but padding and ranges are not supported. CCM requires an IV of 7 to 13 bytes and a tag of 4 to 16 bytes, an even
+ * number. CMAC has no IV and no output, and a tag of 4 to 16 bytes. Decryption of GCM, CCM and CMAC compares the tag.
  *
- * `key` is one key for all messages. If it is NULL, `keys` holds `key_len` bytes for each message. XTS takes `key` and
- * `tweak_key`.
+ * `key` is the key for all messages. If it is NULL, `keys` contains `key_len` bytes for each message. XTS requires
+ * `key` and `tweak_key`.
  *
  * Each part of an entry is in host memory or on one device. If any part is on a device, that device does the work.
  * The layout is the same on every 64-bit machine (176 bytes; docs/batches.md lists the offsets).
@@ -445,7 +456,7 @@ typedef struct warpaes_batch_entry {
     uint64_t count;  /**< 0: nothing to do; at most 2^48 */
     uint64_t length; /**< length of each message, in bytes; CFB1: in bits */
     warpaes_elements input;
-    warpaes_elements output; /**< Equal to the input, or disjoint from all that the batch reads and writes. */
+    warpaes_elements output; /**< Equal to the input, or disjoint from everything that the batch reads and writes. */
     warpaes_elements iv;
     warpaes_elements aad;
     warpaes_elements tag;
@@ -458,28 +469,30 @@ typedef struct warpaes_batch_entry {
     const warpaes_key* key;
     const warpaes_key* tweak_key;
     uint64_t data_unit_len;
-    /** NULL, or room for one status per message: in host memory of this process, or for warpaes_batch_enqueue on the
-        data's device. Each is WARPAES_OK or WARPAES_ERROR_AUTHENTICATION; if the entry failed otherwise, its status. */
+    /** NULL, or one status per message: in host memory of this process, or on the data's device for
+     * warpaes_batch_enqueue. Each is WARPAES_OK or WARPAES_ERROR_AUTHENTICATION; if the entry failed for another
+     * reason, the entry's status. */
     warpaes_status* statuses;
 } warpaes_batch_entry;
 
-/** The outcome of an entry. The library writes it while it works on the batch; it is final when the batch is
-    finished. */
+/** The outcome of an entry. The library writes it while it works on the batch; the outcome is final when the batch is
+ * finished. */
 typedef struct warpaes_entry_result {
-    /** WARPAES_OK; the entry's fault, in which case the entry was not processed; WARPAES_ERROR_AUTHENTICATION if
-       `failures` is not 0; or the reason why work on the entry stopped, for example CANCELLED. In the last case its
-       outputs are undefined, but hold no plaintext that is not authentic. */
+    /** WARPAES_OK; or the entry's fault, and then the entry was not processed; or WARPAES_ERROR_AUTHENTICATION if
+     * `failures` is not 0; or the reason why work on the entry stopped, for example CANCELLED. In the last case its
+     * outputs are undefined, but contain no plaintext that is not authentic. */
     warpaes_status status;
     uint32_t reserved;
-    uint64_t failures; /**< Messages that are not authentic. Their outputs are wiped; the other outputs are valid. */
-    uint64_t first_failure; /**< The index of the first of these messages; UINT64_MAX if `failures` is 0. */
+    uint64_t failures; /**< Number of messages that are not authentic. Their outputs are wiped; the other outputs are
+                            valid. */
+    uint64_t first_failure; /**< Index of the first message that is not authentic; UINT64_MAX if `failures` is 0. */
 } warpaes_entry_result;
 
 /** Flags of a batch. */
 enum {
-    WARPAES_BATCH_OFFSETS = 1u << 0,     /**< `at` of elements is an offset in `arena`. */
-    WARPAES_BATCH_CHECK_NONCES = 1u << 1 /**< Refuse GCM and CCM encryptions that repeat an IV under a key within the
-                                              batch: every entry involved gets WARPAES_ERROR_IV_REUSED. */
+    WARPAES_BATCH_OFFSETS = 1u << 0,     /**< The elements' `at` is an offset in `arena`. */
+    WARPAES_BATCH_CHECK_NONCES = 1u << 1 /**< Refuse GCM and CCM encryptions that repeat an IV under the same key within
+                                              the batch: every entry involved gets WARPAES_ERROR_IV_REUSED. */
 };
 
 typedef struct warpaes_batch warpaes_batch;
@@ -487,13 +500,14 @@ typedef struct warpaes_batch warpaes_batch;
 typedef struct warpaes_batch_options {
     uint32_t struct_size;
     uint32_t flags;      /**< WARPAES_BATCH_* */
-    uint64_t entry_size; /**< Bytes from one entry to the next: sizeof(warpaes_batch_entry). More bytes must be 0. */
+    uint64_t entry_size; /**< Distance between entries in bytes: sizeof(warpaes_batch_entry). Any further bytes of an
+                              entry must be 0. */
     const warpaes_arena* arena;
-    /** NULL, or one result per entry, which must stay until the batch is finished. */
+    /** NULL, or one result per entry, which must stay valid until the batch is finished. */
     warpaes_entry_result* results;
-    uint64_t result_size; /**< Bytes from one result to the next: sizeof(warpaes_entry_result). */
+    uint64_t result_size; /**< Distance between results in bytes: sizeof(warpaes_entry_result). */
     /** Called once, from a thread of the library, when all work is done and just before the batch counts as finished.
-        It must not wait for batches or destroy this one. May be NULL. */
+     * The function must not wait for batches or destroy this batch. May be NULL. */
     void (*finished)(void* user, warpaes_batch* batch);
     void* user;
 } warpaes_batch_options;
@@ -510,27 +524,28 @@ typedef struct warpaes_batch_result {
     uint32_t notes;           /**< WARPAES_NOTE_* */
     uint64_t messages;        /**< all messages, including those of refused entries */
     uint64_t failed_entries;  /**< entries whose status is not WARPAES_OK */
-    uint64_t messages_on_cpu; /**< messages that CPUs processed, including empty ones */
+    uint64_t messages_on_cpu; /**< messages that CPUs processed, including empty messages */
     uint64_t messages_on_gpu;
     warpaes_status status; /**< the status of the first entry that failed */
     int32_t reserved;
-    const char* reason; /**< The reason for the division of the work. Lives as long as the batch. */
+    const char* reason; /**< Why the work is divided as it is. Lives as long as the batch. */
 } warpaes_batch_result;
 
 #define WARPAES_BATCH_RESULT_INIT \
     { sizeof(warpaes_batch_result), 0, 0, 0, 0, 0, WARPAES_OK, 0, NULL }
 
 /**
- * Submits `count` entries, at most 2^32 - 2, and returns at once. `options` may be NULL. The entries, and all that they
- * point to, must stay until the batch is finished. Entries are independent: the status of an entry describes its fault,
- * and other entries are not affected. Host memory may be of any kind; an arena's is the fastest. Before the call, the
- * caller must complete any work that fills device memory, or enqueue it on the device's default stream. Thread-safe.
+ * Submits `count` entries, at most 2^32 - 2, and returns at once. `options` may be NULL. The entries, and everything
+ * that they point to, must stay valid until the batch is finished. Entries are independent: the status of an entry
+ * describes its fault, and other entries are not affected. Host memory may be of any kind; an arena's memory is the
+ * fastest. Before the call, the caller must complete any work that fills device memory, or enqueue it on the device's
+ * default stream. Thread-safe.
  *
- * The library refuses what warpaes_crypt refuses, and also: elements that reach beyond the arena; outputs (and tags
- * that are written) that overlap each other, within an entry or between entries; an output that overlaps what its entry
- * reads, unless it is the entry's input; GCM and CCM encryption of several messages with the same key and IV. It does
- * not detect an output that another entry reads, or overlaps between entries whose messages interleave at different
- * strides.
+ * The library refuses everything that warpaes_crypt refuses, and also: elements that reach beyond the arena; outputs
+ * (and tags that are written) that overlap each other, within an entry or between entries; an output that overlaps
+ * another part that its entry reads, unless the output is the entry's input; GCM and CCM encryption of several messages
+ * with the same key and IV. The library does not detect an output that another entry reads, or overlaps between entries
+ * whose messages interleave at different strides.
  */
 WARPAES_API warpaes_status warpaes_batch_submit(warpaes_engine* engine, const warpaes_batch_options* options,
                                                 const warpaes_batch_entry* entries, uint64_t count,
@@ -538,28 +553,28 @@ WARPAES_API warpaes_status warpaes_batch_submit(warpaes_engine* engine, const wa
 /**
  * Enqueues `count` entries on the caller's stream and returns without waiting for them. `cuda_stream` is a cudaStream_t
  * of the data's device (NULL: its default stream). The data, and tags that are written, are in the memory of one
- * device, also for entries without text. IVs, associated data, keys and expected tags are there or in host memory,
- * which the call copies. Key handles may be destroyed after the call. Entries that decrypt with a tag need `statuses`
- * in the memory of the same device: in stream order, each message's status is written there, WARPAES_OK or
- * WARPAES_ERROR_AUTHENTICATION, and outputs that are not authentic are wiped. If an entry is refused, the call returns
- * its status, the sentence names the entry, and nothing of the batch is done. The options `results`, `finished` and
- * WARPAES_BATCH_CHECK_NONCES are refused.
+ * device, even for entries without text. IVs, associated data, keys and expected tags are in the same memory or in host
+ * memory, which the call copies. Key handles may be destroyed after the call. Entries that decrypt with a tag require
+ * `statuses` in the memory of the same device: in stream order, each message's status (WARPAES_OK or
+ * WARPAES_ERROR_AUTHENTICATION) is written there, and outputs that are not authentic are wiped. If an entry is refused,
+ * the call returns the entry's status with a message that names the entry, and nothing is enqueued. The options
+ * `results`, `finished` and WARPAES_BATCH_CHECK_NONCES are refused.
  *
- * `cuda_stream` may be in capture. The graph then holds copies of keys and of the parts in host memory until it is
- * destroyed, and reads all other parts at every launch. Launch a graph again only after its last launch has completed.
+ * `cuda_stream` may be in capture. Until it is destroyed, the graph holds copies of the keys and of the parts in host
+ * memory. It reads all other parts at every launch. Launch a graph again only after its last launch has completed.
  * Thread-safe.
  */
 WARPAES_API warpaes_status warpaes_batch_enqueue(warpaes_engine* engine, const warpaes_batch_options* options,
                                                  const warpaes_batch_entry* entries, uint64_t count, void* cuda_stream);
 
-/** Memory that the messages of a table are in. `bytes` 0: there is none. */
+/** Memory that contains the messages of a table. If `bytes` is 0, there is no such memory. */
 typedef struct warpaes_extent {
     void* pointer;
     uint64_t bytes;
 } warpaes_extent;
 
 /** One message of a table: offsets in the table's extents, and lengths. Offsets of parts whose length is 0 are ignored.
-    64 bytes. */
+ * The size of this struct is 64 bytes. */
 typedef struct warpaes_table_message {
     uint64_t input;
     uint64_t output;
@@ -574,16 +589,16 @@ typedef struct warpaes_table_message {
 /**
  * `count` messages in the same mode and under the same key, scattered over a few extents of memory, with any lengths
  * and at any addresses: pages, packets, cache blocks. The extents may be the same memory, for messages in place and for
- * records that hold their own IV and tag. `iv` is read for all messages, `tag` written by encryption.
+ * records that contain their own IV and tag. `iv` is read for all messages; `tag` is written by encryption.
  *
- * The messages may come from an untrusted source. Each has its own status; a fault of one message does not affect the
- * others, and no byte outside the extents is read or written:
- *  - WARPAES_ERROR_RANGE: a part is outside of its extent.
- *  - WARPAES_ERROR_OVERLAP: memory that the message writes overlaps memory that another message writes or reads, or
- *  memory that it reads itself (but the output may be its own input). If several messages write the same bytes, none of
- *  them is processed.
- *  - WARPAES_ERROR_IV_REUSED: GCM and CCM encryption of two messages with the same offset of their IVs.
- *  - WARPAES_ERROR_DATA_LENGTH, WARPAES_ERROR_ARGUMENT: a length that the mode does not allow; `reserved` is not 0.
+ * The messages may come from an untrusted source. Each message has its own status; a fault of one message does not
+ * affect the others, and no byte outside the extents is read or written:
+ *  - WARPAES_ERROR_RANGE: a part is outside its extent.
+ *  - WARPAES_ERROR_OVERLAP: the message writes memory that another message writes or reads, or that the message itself
+ *    reads (except for output in place of its own input). If several messages write the same bytes, none of them is
+ *    processed.
+ *  - WARPAES_ERROR_IV_REUSED: GCM or CCM encryption of two messages whose IVs are at the same offset.
+ *  - WARPAES_ERROR_DATA_LENGTH, WARPAES_ERROR_ARGUMENT: the mode does not allow the length, or `reserved` is not 0.
  *  - WARPAES_ERROR_AUTHENTICATION: the message is not authentic; its output is wiped.
  */
 typedef struct warpaes_batch_table {
@@ -596,7 +611,7 @@ typedef struct warpaes_batch_table {
     uint64_t data_unit_len;  /**< XTS */
     const warpaes_key* key;
     const warpaes_key* tweak_key; /**< XTS */
-    /** In host memory, or on a device, from which the call copies it. The call checks its copy, and uses only that. */
+    /** In host memory, or on a device. The call copies the messages, and checks and uses only the copy. */
     const warpaes_table_message* messages;
     uint64_t count;
     warpaes_extent input;
@@ -604,8 +619,8 @@ typedef struct warpaes_batch_table {
     warpaes_extent iv;
     warpaes_extent aad;
     warpaes_extent tag;
-    /** One for each message; outside of the extents that are written. warpaes_batch_submit_table: in host memory;
-        warpaes_batch_enqueue_table: on the device of the data. */
+    /** One status for each message, outside the extents that are written: in host memory for
+     * warpaes_batch_submit_table; on the data's device for warpaes_batch_enqueue_table. */
     warpaes_status* statuses;
 } warpaes_batch_table;
 
@@ -617,22 +632,22 @@ typedef struct warpaes_batch_table {
 
 /**
  * Submits the messages of a table as warpaes_batch_submit submits entries: entry i of the batch is message i. The call
- * copies the table; the extents and `statuses` must stay until the batch is finished. A fault of the table itself (an
- * extent that is null, extents of which one is written and overlaps `statuses`) is the call's status. Of the options,
- * WARPAES_BATCH_OFFSETS is refused. The host reads every row.
- * Thread-safe.
+ * copies the table; the extents and `statuses` must stay valid until the batch is finished. If the table itself is
+ * faulty (a null extent, or an extent that is written and overlaps `statuses`), the call returns the fault's status.
+ * The option WARPAES_BATCH_OFFSETS is refused. The host reads every row. Thread-safe.
  */
 WARPAES_API warpaes_status warpaes_batch_submit_table(warpaes_engine* engine, const warpaes_batch_options* options,
                                                       const warpaes_batch_table* table, warpaes_batch** batch);
 /**
  * Enqueues the messages of a table as warpaes_batch_enqueue enqueues entries. Input, output, written tags and
  * `statuses` are on one device. In stream order, each message's status is written. If the table is on a device, or a
- * message is refused, the call waits for the work before it on the stream; a stream in capture takes neither, and the
- * call returns WARPAES_ERROR_STATE. A message's fault is not the call's: it returns WARPAES_OK. Thread-safe.
+ * message is refused, the call waits for the work before it on the stream; in both cases, a stream in capture is
+ * refused with WARPAES_ERROR_STATE. If only individual messages have faults, the call still returns WARPAES_OK.
+ * Thread-safe.
  */
 WARPAES_API warpaes_status warpaes_batch_enqueue_table(warpaes_engine* engine, const warpaes_batch_table* table,
                                                        void* cuda_stream);
-/** 1 if the batch is finished, else 0. Thread-safe. */
+/** Returns 1 if the batch is finished, otherwise 0. Thread-safe. */
 WARPAES_API int warpaes_batch_poll(const warpaes_batch* batch);
 /** Waits until the batch is finished, at most `milliseconds` (WARPAES_UNKNOWN: without a limit). Returns the status of
  * the first entry that failed, or WARPAES_ERROR_TIMEOUT if the batch is not finished. Any thread may call it, any
@@ -640,9 +655,9 @@ WARPAES_API int warpaes_batch_poll(const warpaes_batch* batch);
  * threads. */
 WARPAES_API warpaes_status warpaes_batch_wait(warpaes_batch* batch, uint64_t milliseconds);
 /** A descriptor that becomes readable (poll, epoll, select) when the batch is finished. The batch owns it; do not read
-    from it or close it. -1 if the system gives none. Thread-safe. */
+ * from it or close it. -1 if the system cannot create a descriptor. Thread-safe. */
 WARPAES_API int warpaes_batch_fd(warpaes_batch* batch);
-/** Drops the work that has not begun. An entry gets WARPAES_ERROR_CANCELLED if any part of it is dropped. Returns
+/** Drops the work that has not started. An entry gets WARPAES_ERROR_CANCELLED if any part of it is dropped. Returns
  * immediately. */
 WARPAES_API void warpaes_batch_cancel(warpaes_batch* batch);
 /** The result of a finished batch. WARPAES_ERROR_STATE if it is not finished. */
@@ -650,18 +665,18 @@ WARPAES_API warpaes_status warpaes_batch_query(const warpaes_batch* batch, warpa
 /** The outcome of entry `index` of a finished batch. WARPAES_ERROR_STATE if the batch is not finished. */
 WARPAES_API warpaes_status warpaes_batch_query_entry(const warpaes_batch* batch, uint64_t index,
                                                      warpaes_entry_result* result);
-/** The sentence for the status of entry `index` of a finished batch; "" for WARPAES_OK, for an index beyond the last
- * entry, and if the batch is not finished. The batch keeps the sentences of the first 4096 entries that failed, in the
- * order of their failures; wrong tags count when their sentence is first requested. For other entries, this is the text
- * of warpaes_status_message. Lives as long as the batch. */
+/** The error message of entry `index` of a finished batch; "" for WARPAES_OK, for an index beyond the last entry, and
+ * if the batch is not finished. The batch keeps the messages of the first 4096 entries that failed, in the order of
+ * their failures; a wrong tag counts when its message is first requested. For other entries, this is the text of
+ * warpaes_status_message. Lives as long as the batch. */
 WARPAES_API const char* warpaes_batch_entry_error(const warpaes_batch* batch, uint64_t index);
 /** Waits until the batch is finished, and frees it. NULL is allowed. */
 WARPAES_API void warpaes_batch_destroy(warpaes_batch* batch);
 
 /* --------------------------------------------------------------------------------------------------------- context */
 
-/** A message that arrives in pieces. One thread at a time may use it. In a child of fork(), update, final and aad of a
-    context that encrypts under an IV return WARPAES_ERROR_STATE until init or set_iv gives it another IV. */
+/** A message that arrives in pieces. Only one thread at a time may use a context. In a child of fork(), update, final
+ * and aad of a context that encrypts under an IV return WARPAES_ERROR_STATE until init or set_iv sets a new IV. */
 typedef struct warpaes_context warpaes_context;
 
 /** The common properties of all messages of a context, and the IV of the first message. */
@@ -670,14 +685,15 @@ typedef struct warpaes_context_options {
     uint32_t flags; /**< WARPAES_PKCS7 or 0 */
     warpaes_mode mode;
     warpaes_direction direction;
-    const warpaes_key* key; /**< Must live until the context stops using it. NULL: warpaes_context_set_key gives it. */
-    const uint8_t* iv;      /**< As in warpaes_message. NULL: warpaes_context_set_iv gives it. NULL for ECB and CMAC. */
+    const warpaes_key* key; /**< Must live until the context stops using it. NULL: set by warpaes_context_set_key. */
+    const uint8_t* iv;      /**< As in warpaes_message. NULL: set by warpaes_context_set_iv. Always NULL for ECB and
+                                 CMAC. */
     uint64_t iv_len;
     const warpaes_key* tweak_key; /**< XTS */
-    uint64_t data_unit_len;       /**< XTS; 0: the complete message is one data unit, and must come in one update. */
-    uint64_t text_len;            /**< CCM: bytes of text in all updates together */
-    uint64_t aad_len;             /**< CCM: bytes of associated data */
-    uint64_t tag_len;             /**< CCM: bytes of the tag */
+    uint64_t data_unit_len;       /**< XTS; 0: the complete message is one data unit, and must arrive in one update. */
+    uint64_t text_len;            /**< CCM: total bytes of text in all updates */
+    uint64_t aad_len;             /**< CCM: total bytes of associated data */
+    uint64_t tag_len;             /**< CCM: length of the tag */
     uint64_t data_unit_step;      /**< XTS: as in warpaes_message */
 } warpaes_context_options;
 
@@ -686,46 +702,48 @@ typedef struct warpaes_context_options {
 
 WARPAES_API warpaes_status warpaes_context_create(warpaes_engine* engine, warpaes_context** context);
 WARPAES_API void warpaes_context_destroy(warpaes_context* context);
-/** Makes a second context, which continues independently from the state of `context`. */
+/** Creates a second context, which continues independently from the state of `context`. */
 WARPAES_API warpaes_status warpaes_context_copy(const warpaes_context* context, warpaes_context** copy);
-/** The sentence for the last failed call on this context; "" if none has failed. Valid until the next call on it. */
+/** The error message of the last failed call on this context; "" if none has failed. Valid until the next call on
+ * it. */
 WARPAES_API const char* warpaes_context_error(const warpaes_context* context);
 
 /** Sets the mode, the direction, the key and their options. With an IV (ECB, CMAC: with a key) it also starts a
-    message. An IV or a tweak key without a key is WARPAES_ERROR_ARGUMENT. Any previous state is discarded; a call that
-    fails changes nothing. */
+ * message. An IV or a tweak key without a key is refused with WARPAES_ERROR_ARGUMENT. Any previous state is discarded;
+ * a call that fails changes nothing. */
 WARPAES_API warpaes_status warpaes_context_init(warpaes_context* context, const warpaes_context_options* options);
-/** Sets another key; `tweak_key` for XTS, else NULL. It discards the current message; set_iv starts the next. */
+/** Sets a new key; `tweak_key` for XTS, otherwise NULL. Discards the current message; set_iv starts the next
+ * message. */
 WARPAES_API warpaes_status warpaes_context_set_key(warpaes_context* context, const warpaes_key* key,
                                                    const warpaes_key* tweak_key);
-/** Starts a message with this IV; NULL and 0 for ECB and CMAC. It discards the current message. WARPAES_ERROR_STATE
-    without a key. */
+/** Starts a message with this IV; NULL and 0 for ECB and CMAC. Discards the current message. Returns
+ * WARPAES_ERROR_STATE if no key is set. */
 WARPAES_API warpaes_status warpaes_context_set_iv(warpaes_context* context, const uint8_t* iv, size_t iv_len);
 /**
- * The current IV, 16 bytes: given to set_iv, it lets another context continue from here. CBC, CFB, OFB: the chaining
- * value; CTR: the next counter block; XTS: the number of the next data unit. WARPAES_ERROR_STATE within a block or a
- * data unit, and for other modes.
+ * The current IV, 16 bytes. Another context that is started with it through set_iv continues from here. CBC, CFB, OFB:
+ * the chaining value; CTR: the next counter block; XTS: the number of the next data unit. Returns WARPAES_ERROR_STATE
+ * within a block or a data unit, and for other modes.
  */
 WARPAES_API warpaes_status warpaes_context_get_iv(const warpaes_context* context, uint8_t iv[16]);
 /** Processes the next `input_len` bytes, which can be any number. `*output_len` receives the number of bytes written.
  * ECB and CBC write complete blocks, so up to 15 bytes more than input_len (16 with padding); XTS writes complete data
- * units, so up to data_unit_len - 1 more; CMAC writes nothing; other modes write input_len. A call that fails consumes
- * nothing; with WARPAES_ERROR_BUFFER_TOO_SMALL `*output_len` is the room that it needs. When working in place (output
- * == input), pieces may be of any size.
- */
+ * units, so up to data_unit_len - 1 bytes more; CMAC writes nothing; other modes write input_len bytes. A call that
+ * fails consumes nothing; with WARPAES_ERROR_BUFFER_TOO_SMALL, `*output_len` is the required capacity. When working in
+ * place (output == input), pieces may be of any size. */
 WARPAES_API warpaes_status warpaes_context_update(warpaes_context* context, const void* input, size_t input_len,
                                                   void* output, size_t output_capacity, size_t* output_len);
-/** Ends the message: writes or checks the padding (up to 16 bytes), or for XTS writes a shorter last data unit;
-    decryption with a tag compares it (WARPAES_ERROR_STATE without set_tag). Afterwards only set_key, set_iv, init and
-    get_tag are allowed. */
+/** Ends the message. It writes or checks the padding (up to 16 bytes), or for XTS writes a shorter last data unit;
+ * decryption with a tag compares the tag (WARPAES_ERROR_STATE without set_tag). Afterwards only set_key, set_iv, init
+ * and get_tag are allowed. */
 WARPAES_API warpaes_status warpaes_context_final(warpaes_context* context, void* output, size_t output_capacity,
                                                  size_t* output_len);
 /** CTR: moves to byte `offset` of the message. WARPAES_ERROR_RANGE for other modes. */
 WARPAES_API warpaes_status warpaes_context_seek(warpaes_context* context, uint64_t offset);
-/** GCM, CCM: adds `length` bytes of associated data. Any number of calls, all before the first update with data. */
+/** GCM, CCM: adds `length` bytes of associated data. May be called any number of times before the first update with
+ * data. */
 WARPAES_API warpaes_status warpaes_context_aad(warpaes_context* context, const void* aad, size_t length);
-/** GCM, CCM, CMAC encryption, after final: writes the tag, cut to `length` bytes (see warpaes_message; CCM:
-    tag_len). */
+/** GCM, CCM, CMAC encryption, after final: writes the tag, truncated to `length` bytes (see warpaes_message; CCM:
+ * tag_len). */
 WARPAES_API warpaes_status warpaes_context_get_tag(warpaes_context* context, uint8_t* tag, size_t length);
 /**
  * GCM, CCM, CMAC decryption, before final: sets the expected tag. final then succeeds or returns

@@ -1,12 +1,12 @@
 // warpaes: AES (FIPS 197) at the speed of the hardware. C++20 over the C ABI: handles that free themselves, spans and
-// exceptions. Header only; it does everything through warpaes.h, whose rules apply here too:
+// exceptions. Header only; it only uses warpaes.h, whose rules also apply here:
 //
-//  - Many threads may use an Engine or a Key at once; one thread at a time may use a Context.
+//  - Many threads may use the same Engine or Key at once; only one thread at a time may use a Context.
 //  - Buffers may be in pageable, page-locked or device memory, at any alignment. Input and output may be the same
 //    buffer; any other overlap is refused.
-//  - Lengths and offsets are in bytes unless a name says bits.
+//  - Lengths and offsets are in bytes unless a name contains "bits".
 //  - A child of fork() may use the handles that warpaes.h lists; all others throw Error{WARPAES_ERROR_STATE} there.
-//  - A call that fails throws Error, which has a warpaes_status and a sentence that names the argument.
+//  - A call that fails throws Error, which contains a warpaes_status and a message that names the argument.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -33,11 +33,11 @@
 #include <vector>
 
 namespace warpaes {
-// An inline namespace keeps these classes apart from those inside the library, which share the outer namespace, in a
-// static link.
+// If the library is linked statically, this inline namespace separates these classes from the library's internal
+// classes in the same outer namespace.
 inline namespace cpp {
 
-/// A call failed.
+/// Thrown by a call that failed.
 class Error : public std::runtime_error {
 public:
     Error(warpaes_status status, const std::string& sentence) : std::runtime_error(sentence), status_(status) {}
@@ -68,7 +68,7 @@ struct Calls {
 template <typename Type, auto Destroy>
 using Handle = std::unique_ptr<Type, Calls<Destroy>>;
 
-/// Returns what `create(arguments…, &made)` made; throws Error if it failed.
+/// Returns the object that `create(arguments…, &made)` created; throws Error if it failed.
 template <typename Type, typename Create, typename... Arguments>
 Type* made(const Create& create, const Arguments&... arguments) {
     Type* made = nullptr;
@@ -85,7 +85,7 @@ struct Free {
 // -------------------------------------------------------------------------------------------------------------- bytes
 
 /// A contiguous range of char, unsigned char or std::byte, but not an array of char: for a string literal, it is
-/// unclear whether the NUL is part of the data; use std::string_view.
+/// unclear whether the NUL is part of the data. Use std::string_view for string literals.
 template <typename Range>
 concept ByteRange =
     std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
@@ -93,19 +93,19 @@ concept ByteRange =
     std::is_trivially_copyable_v<std::ranges::range_value_t<Range>> &&
     !std::is_same_v<std::remove_cvref_t<std::remove_all_extents_t<std::remove_reference_t<Range>>>, char>;
 
-/// A ByteRange that may be written and that outlives the expression that names it.
+/// A writable ByteRange that outlives the expression that names it.
 template <typename Range>
 concept WritableByteRange = ByteRange<Range> && std::ranges::borrowed_range<Range> &&
     !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Range>>>;
 
-/// Bytes to read: any ByteRange, or a pointer to memory of any kind with a length. Does not own them.
+/// Bytes to read: any ByteRange, or a pointer to memory of any kind with a length. Non-owning.
 class ConstBytes {
 public:
     ConstBytes() = default;
     ConstBytes(const void* data, std::size_t size) noexcept : data_(data), size_(size) {}
     template <ByteRange Range>
     ConstBytes(const Range& range) noexcept : data_(std::ranges::data(range)), size_(std::ranges::size(range)) {}
-    /// A string, without the NUL at its end.
+    /// A string, without its terminating NUL.
     ConstBytes(const char* text) noexcept : data_(text), size_(std::char_traits<char>::length(text)) {}
 
     [[nodiscard]] const std::uint8_t* data() const noexcept { return static_cast<const std::uint8_t*>(data_); }
@@ -116,7 +116,7 @@ private:
     std::size_t size_ = 0;
 };
 
-/// Bytes to write: any WritableByteRange, or a pointer to memory of any kind with a length. Does not own them.
+/// Bytes to write: any WritableByteRange, or a pointer to memory of any kind with a length. Non-owning.
 class Bytes {
 public:
     Bytes() = default;
@@ -163,7 +163,7 @@ struct Range {
 /// An expanded key. Immutable; threads may share it; wiped when destroyed.
 class Key {
 public:
-    /// `bytes`: 16, 24 or 32 bytes, copied. Throws Error{WARPAES_ERROR_KEY_LENGTH}.
+    /// Expands a copy of `bytes` (16, 24 or 32 bytes). Throws Error{WARPAES_ERROR_KEY_LENGTH}.
     explicit Key(ConstBytes bytes)
         : handle_(detail::made<warpaes_key>(warpaes_key_create, bytes.data(), bytes.size())) {}
     [[nodiscard]] const warpaes_key* get() const noexcept { return handle_.get(); }
@@ -177,50 +177,51 @@ struct Message {
     Mode mode{};
     Direction direction{};
     const Key* key = nullptr;
-    /// 16 bytes: the IV; for CTR the initial counter block, for XTS the little-endian number of the first data unit.
-    /// Empty for ECB and CMAC. GCM: any length, best 12, never the same twice with a key. KW and KWP: empty for the
-    /// standard's check value. SIV: empty for no nonce.
+    /// 16 bytes: the IV; for CTR the initial counter block; for XTS the little-endian number of the first data unit.
+    /// Empty for ECB and CMAC. GCM: any length, preferably 12 bytes, and never the same IV twice with a key. KW and
+    /// KWP: empty for the standard's check value. SIV: empty for no nonce.
     ConstBytes iv{};
     ConstBytes input{};  ///< the complete message, even with `range`
-    /// Room for at least the input; with PKCS#7 encryption up to 16 bytes more, with KW 8, with KWP 15; with `range`
-    /// its length.
+    /// At least as long as the input; up to 16 bytes more for PKCS#7 encryption, 8 for KW and 15 for KWP. With `range`,
+    /// as long as the range.
     Bytes output{};
     bool pkcs7 = false;
-    /// Produce only these bytes of the result, and read only the blocks under them. ECB, CTR; decryption of CBC,
-    /// CFB128, CFB8 and CFB1; XTS, in complete data units.
+    /// Produce only these bytes of the result, and read only the blocks that contain them. Supported by ECB, CTR,
+    /// decryption of CBC, CFB128, CFB8 and CFB1, and XTS (in complete data units).
     std::optional<Range> range{};
-    /// CFB1: the number of bits of `input` in the message, if not all.
+    /// CFB1: the number of bits of `input` in the message, if the message does not use all bits.
     std::optional<std::uint64_t> input_bits{};
     const Key* tweak_key = nullptr;            ///< XTS: the second key
     std::uint64_t data_unit_len = 0;           ///< XTS: 16 to 2^24 bytes; 0: the complete message is one data unit
-    std::uint64_t data_unit_step = 0;          ///< XTS: increment of the number from unit to unit; 0: one
+    std::uint64_t data_unit_step = 0;          ///< XTS: increment of the number from unit to unit; 0 means 1
     ConstBytes aad{};                          ///< GCM, CCM, SIV, GCM-SIV: associated data
-    Bytes tag{};                               ///< written, or for decryption read; GCM: 16 bytes, or 15 … 12, 8 or 4
+    Bytes tag{};                               ///< written by encryption, read by decryption; GCM: 16 bytes, or 15 …
+                                               ///< 12, 8 or 4
     const Key* mac_key = nullptr;              ///< SIV: K1; `key` is K2
     std::span<const warpaes_part> aad_list{};  ///< SIV: components, instead of `aad`
 };
 
 /// The outcome of a message.
 struct Result {
-    std::uint64_t output_len = 0;  ///< in bytes; with `input_bits` in bits
+    std::uint64_t output_len = 0;  ///< in bytes; in bits if `input_bits` is set
     std::uint32_t notes = 0;       ///< WARPAES_NOTE_*
-    std::string_view backend{};    ///< the backend that ran it
-    int device = -1;               ///< CUDA device number, or -1
+    std::string_view backend{};    ///< the backend that processed the message
+    int device = -1;               ///< CUDA device number; -1: the CPU
 };
 
 // ------------------------------------------------------------------------------------------------------------- engine
 
 struct EngineOptions {
-    /// "libcrypto", "aesni", "vaes", "armv8" or "cuda". Empty: the environment's WARPAES_BACKEND, else the best for
-    /// each call.
+    /// "libcrypto", "aesni", "vaes", "armv8" or "cuda". Empty: the environment variable WARPAES_BACKEND if it is set,
+    /// otherwise the best backend for each call.
     std::string backend{};
     int device = -1;                ///< CUDA device number; -1: every device
-    unsigned threads = 0;           ///< 0: one per processor available
+    unsigned threads = 0;           ///< 0: one thread per available processor
     unsigned depth = 0;             ///< chunks in flight; 0: the measured default
     std::uint64_t chunk_bytes = 0;  ///< a multiple of 4096; 0: the measured default
 };
 
-/// An engine runs all work. Create one and share it; it must outlive all objects that are created with it.
+/// An engine runs all work. Create one engine and share it; it must outlive all objects that are created with it.
 class Engine {
 public:
     /// Throws Error{WARPAES_ERROR_BACKEND} if the requested backend or device is not available.
@@ -247,9 +248,9 @@ public:
         return result_of(result);
     }
 
-    /// For buffers in device memory: enqueues the work on `cuda_stream` (a cudaStream_t of the buffers' device) and
-    /// returns. The output is complete when the stream reaches that point. PKCS#7 is refused. The key may be destroyed
-    /// after the call. For modes with a tag, only encryption is supported, because Message has no device_status;
+    /// Enqueues work on buffers in device memory on `cuda_stream` (a cudaStream_t of the buffers' device) and returns.
+    /// The output is complete when the stream reaches that point. PKCS#7 is refused. The key may be destroyed after the
+    /// call. For modes with a tag, only encryption is supported, because Message has no device_status;
     /// warpaes_crypt_async describes where the tag must be. Thread-safe.
     Result crypt_async(const Message& message, void* cuda_stream = nullptr) const {
         const warpaes_message raw = to_c(message);
@@ -261,7 +262,7 @@ public:
     /// Copies `from.size()` bytes between any two kinds of memory; complete on return. Throws
     /// Error{WARPAES_ERROR_BUFFER_TOO_SMALL}.
     void copy(Bytes to, ConstBytes from) const {
-        if (to.size() < from.size()) throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "to: shorter than from");
+        if (to.size() < from.size()) throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "to: is shorter than from");
         check(warpaes_copy(get(), to.data(), from.data(), from.size()));
     }
 
@@ -302,7 +303,7 @@ private:
         if (message.input_bits) {
             if (*message.input_bits / 8 > message.input.size() ||
                 (*message.input_bits + 7) / 8 > message.input.size()) {
-                throw Error(WARPAES_ERROR_ARGUMENT, "input_bits: more than input holds");
+                throw Error(WARPAES_ERROR_ARGUMENT, "input_bits: more than the bits of input");
             }
             raw.flags |= WARPAES_LENGTH_IN_BITS;
             raw.input_len = *message.input_bits;
@@ -319,14 +320,14 @@ private:
 /// One backend on this machine, or one of its devices.
 struct BackendInfo {
     std::string name, description;
-    std::string reason{};  ///< why it cannot run here; empty if it can
+    std::string reason{};  ///< why the backend cannot run here; empty if it can
     bool usable = false;
     int device = -1;
     int multiprocessors = 0;
     std::uint64_t memory_bytes = 0;
 };
 
-/// CPU backends, the best one last, then CUDA devices. Thread-safe.
+/// Returns first the CPU backends, ending with the best, then the CUDA devices. Thread-safe.
 inline std::vector<BackendInfo> backends() {
     std::vector<BackendInfo> list;
     for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
@@ -365,13 +366,13 @@ inline std::vector<std::uint8_t> crypt(const Engine& engine, Mode mode, Directio
 }
 }  // namespace detail
 
-/// Returns the ciphertext of `input`. `pkcs7`: pads it (ECB, CBC). Thread-safe. Throws Error.
+/// Returns the ciphertext of `input`. With `pkcs7`, the input is padded (ECB, CBC). Thread-safe. Throws Error.
 inline std::vector<std::uint8_t> encrypt(const Engine& engine, Mode mode, const Key& key, ConstBytes iv,
                                          ConstBytes input, bool pkcs7 = false) {
     return detail::crypt(engine, mode, Direction::encrypt, key, iv, input, pkcs7);
 }
 
-/// Returns the plaintext of `input`. `pkcs7`: checks and removes the padding. Thread-safe. Throws Error.
+/// Returns the plaintext of `input`. With `pkcs7`, the padding is checked and removed. Thread-safe. Throws Error.
 inline std::vector<std::uint8_t> decrypt(const Engine& engine, Mode mode, const Key& key, ConstBytes iv,
                                          ConstBytes input, bool pkcs7 = false) {
     return detail::crypt(engine, mode, Direction::decrypt, key, iv, input, pkcs7);
@@ -379,7 +380,8 @@ inline std::vector<std::uint8_t> decrypt(const Engine& engine, Mode mode, const 
 
 // ------------------------------------------------------------------------------------------------------------ context
 
-/// A message that arrives in pieces of any size. One thread at a time may use it. A copy continues independently.
+/// A message that arrives in pieces of any size. Only one thread at a time may use a Context. A copy continues
+/// independently.
 class Context {
 public:
     explicit Context(const Engine& engine)
@@ -390,7 +392,7 @@ public:
     Context& operator=(Context&&) noexcept = default;
     ~Context() = default;
 
-    /// Starts a message. `key` must outlive it. Without an IV, set_iv starts the message.
+    /// Starts a message. `key` must outlive the message. If `iv` is empty, set_iv starts the message.
     void init(Mode mode, Direction direction, const Key& key, ConstBytes iv, bool pkcs7 = false) {
         warpaes_context_options options = WARPAES_CONTEXT_OPTIONS_INIT;
         options.mode = static_cast<warpaes_mode>(mode);
@@ -401,29 +403,29 @@ public:
         options.flags = pkcs7 ? WARPAES_PKCS7 : 0;
         init(options);
     }
-    /// Starts a message with options that the call above lacks, such as those of XTS and CCM.
+    /// Starts a message with options that the overload above does not support, such as those of XTS and CCM.
     void init(const warpaes_context_options& options) { check(warpaes_context_init(get(), &options)); }
-    /// Sets another key, for XTS with its second key. set_iv starts the next message.
+    /// Sets a new key; XTS also requires its second key. set_iv starts the next message.
     void set_key(const Key& key, const Key* tweak_key = nullptr) {
         check(warpaes_context_set_key(get(), key.get(), tweak_key != nullptr ? tweak_key->get() : nullptr));
     }
     /// Starts another message with the same mode, direction and key.
     void set_iv(ConstBytes iv) { check(warpaes_context_set_iv(get(), iv.data(), iv.size())); }
-    /// The current IV, 16 bytes: with it another context can continue from here.
+    /// The current IV, 16 bytes, from which another context can continue.
     [[nodiscard]] std::vector<std::uint8_t> iv() const {
         std::vector<std::uint8_t> now(16);
         check(warpaes_context_get_iv(get(), now.data()));
         return now;
     }
-    /// Takes all of `input` and returns the number of bytes written: for ECB and CBC up to 15 more than the input (16
-    /// with padding), for XTS complete data units. A call that throws has consumed nothing.
+    /// Processes all of `input` and returns the number of bytes written: for ECB and CBC up to 15 more than the input
+    /// (16 with padding), for XTS complete data units. A call that throws consumes nothing.
     std::size_t update(ConstBytes input, Bytes output) {
         std::size_t written = 0;
         check(warpaes_context_update(get(), input.data(), input.size(), output.data(), output.size(), &written));
         return written;
     }
-    /// Ends the message. Returns the number of bytes written: padding, or plaintext held back; up to 16 (XTS: less than
-    /// a data unit).
+    /// Ends the message. Returns the number of bytes written, which are padding or buffered plaintext: up to 16 (XTS:
+    /// less than a data unit).
     std::size_t final(Bytes output = {}) {
         std::size_t written = 0;
         check(warpaes_context_final(get(), output.data(), output.size(), &written));
@@ -432,12 +434,12 @@ public:
     /// CTR: moves to byte `offset` of the message.
     void seek(std::uint64_t offset) { check(warpaes_context_seek(get(), offset)); }
 
-    /// GCM, CCM: adds associated data, before any data.
+    /// GCM, CCM: adds associated data; must be called before any text is processed.
     void aad(ConstBytes bytes) { check(warpaes_context_aad(get(), bytes.data(), bytes.size())); }
-    /// GCM, CCM, CMAC encryption, after final: writes the tag, cut to the length of `tag`.
+    /// GCM, CCM, CMAC encryption, after final: writes the tag, truncated to the length of `tag`.
     void get_tag(Bytes tag) const { check(warpaes_context_get_tag(get(), tag.data(), tag.size())); }
-    /// GCM, CCM, CMAC decryption, before final: sets the expected tag. The output of the updates is authentic only when
-    /// final has returned without an exception.
+    /// GCM, CCM, CMAC decryption, before final: sets the expected tag. The output of the updates is authentic only
+    /// after final has returned without an exception.
     void set_tag(ConstBytes tag) { check(warpaes_context_set_tag(get(), tag.data(), tag.size())); }
 
     [[nodiscard]] warpaes_context* get() const noexcept { return handle_.get(); }
@@ -465,11 +467,11 @@ private:
     std::size_t size_;
 };
 
-/// Memory of CUDA device `device`, for callers that do not use CUDA themselves. Wiped when released. The engine must
+/// Memory of CUDA device `device`, for callers that do not use CUDA directly. Wiped when released. The engine must
 /// outlive it.
 class DeviceBuffer {
 public:
-    /// Throws Error{WARPAES_ERROR_BACKEND, WARPAES_ERROR_DEVICE_MEMORY}.
+    /// Throws Error{WARPAES_ERROR_BACKEND} or Error{WARPAES_ERROR_DEVICE_MEMORY}.
     DeviceBuffer(const Engine& engine, int device, std::size_t bytes) : size_(bytes) {
         memory_ = {detail::made<void>(warpaes_alloc, engine.get(), WARPAES_MEMORY_DEVICE, device, bytes),
                    {engine.get()}};
@@ -484,7 +486,7 @@ private:
 
 // -------------------------------------------------------------------------------------------------------------- files
 
-/// A file to encrypt or decrypt. With `key` the file holds only ciphertext; with `passphrase` it has the format of
+/// A file to encrypt or decrypt. With `key`, the file contains only ciphertext; with `passphrase`, it has the format of
 /// `openssl enc`.
 struct FileJob {
     Mode mode = Mode::ctr;
@@ -498,8 +500,8 @@ struct FileJob {
     bool pkcs7 = false;            ///< ECB, CBC
     bool overwrite = false;
     std::optional<Range> range{};  ///< produce only these bytes of the result
-    /// Called from time to time with the bytes done and their total (WARPAES_UNKNOWN for a pipe). Returning false
-    /// cancels. An exception also cancels, and run_file throws it.
+    /// Called at intervals with the number of bytes done and the total (WARPAES_UNKNOWN for a pipe). Returning false
+    /// cancels the job. An exception also cancels the job, and run_file rethrows it.
     std::function<bool(std::uint64_t done, std::uint64_t total)> progress{};
 };
 
@@ -511,7 +513,8 @@ struct FileResult {
     int device = -1;
 };
 
-/// Returns when the output is complete and has its name. If it throws, there is no output file. Thread-safe.
+/// Runs the job and returns when the output is complete and visible under its name. If the call throws, there is no
+/// output file. Thread-safe.
 inline FileResult run_file(const Engine& engine, const FileJob& job) {
     struct Progress {
         const FileJob* job;

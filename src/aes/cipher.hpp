@@ -1,5 +1,5 @@
 // The cipher for a single block (FIPS 197, 5.1), in constant time and on any machine. It is used to derive values from
-// a key, one block at a time; the backends process data.
+// a key, one block at a time; backends process the data.
 #pragma once
 
 #include "aes/key_schedule.hpp"
@@ -8,7 +8,7 @@ namespace warpaes {
 
 namespace detail {
 
-/// SubBytes on all 16 bytes at once: plane i holds bit i of every byte.
+/// SubBytes on all 16 bytes at once: plane i contains bit i of every byte.
 constexpr std::array<std::uint32_t, 4> sub_state(const std::array<std::uint32_t, 4>& s) {
     std::uint32_t planes[8] = {};
     for (unsigned byte = 0; byte < 16; ++byte)

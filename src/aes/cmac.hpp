@@ -21,7 +21,7 @@ constexpr Block doubled(const Block& block) {
     return out;
 }
 
-/// K1 is added to a whole last block, K2 to a padded one. `l` is E(K, 0).
+/// K1 is added to a whole last block, K2 to a padded last block. `l` is E(K, 0).
 struct CmacSubkeys {
     Block k1{}, k2{};
 };
@@ -30,8 +30,8 @@ constexpr CmacSubkeys cmac_subkeys(const Block& l) {
     return {k1, doubled(k1)};
 }
 
-/// The last block of a message as the cipher takes it, before the chaining value is added (SP 800-38B, 6.2, step 4).
-/// `rest` is the unprocessed end of the message: 1 to 16 bytes, or 0 if the message is empty.
+/// Returns the last block of a message as it is passed to the cipher, before the chaining value is added (SP 800-38B,
+/// 6.2, step 4). `rest` is the unprocessed end of the message: 1 to 16 bytes, or 0 if the message is empty.
 constexpr Block cmac_last_block(const CmacSubkeys& subkeys, std::span<const std::uint8_t> rest) {
     const bool whole = rest.size() == block_bytes;
     Block block = whole ? subkeys.k1 : subkeys.k2;
@@ -45,7 +45,7 @@ constexpr std::size_t cmac_rest(std::uint64_t bytes) {
     return bytes == 0 ? 0 : static_cast<std::size_t>((bytes - 1) % block_bytes + 1);
 }
 
-/// Longest plaintext whose length fits in q = 15 - nonce_bytes bytes: 2^(8q) - 1.
+/// Returns the length of the longest plaintext whose length fits in q = 15 - nonce_bytes bytes: 2^(8q) - 1.
 constexpr std::uint64_t ccm_most_bytes(std::uint64_t nonce_bytes) {
     const std::uint64_t q = 15 - nonce_bytes;
     return q >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * q)) - 1;
@@ -92,8 +92,8 @@ constexpr CcmAadPrefix ccm_aad_prefix(std::uint64_t aad_bytes) {
     return p;
 }
 
-/// The counter blocks of a CCM message, and the CBC-MAC input up to its associated data. That input is padded with
-/// zeros to whole blocks after the associated data and after the text.
+/// The counter blocks of a CCM message, and the CBC-MAC input up to the associated data. After the associated data and
+/// after the text, the input is padded with zeros to whole blocks.
 struct CcmStart {
     Block counter0, counter1;  ///< for the tag and for the beginning of the text
     std::array<std::uint8_t, block_bytes + sizeof(CcmAadPrefix::bytes)> head{};

@@ -1,9 +1,10 @@
-// The effect of a counter block's last byte in the first round of the cipher: it changes only one column, independently
-// of the other bytes.
+// The effect of a counter block's last byte in the first round of the cipher: the byte changes only one column,
+// independently of the other bytes.
 //
-// Let s1(j) be the state after round one for counter blocks that differ only in byte 15, which is j. That byte is row 3
-// of column 3; ShiftRows moves it to column 0, and the rest of a round is affine. So s1(j) = f(j) ^ constant, where
-// column 0 of f(j) is S(j ^ k15) times (1, 1, 3, 2) and the other columns are zero. f depends only on the key.
+// Let s1(j) be the state after round one for counter blocks that differ only in byte 15, whose value is j. That byte is
+// row 3 of column 3; ShiftRows moves it to column 0, and the rest of the round is affine. Therefore s1(j) = f(j) ^
+// constant, where column 0 of f(j) is S(j ^ k15) times (1, 1, 3, 2) and the other columns are zero. f depends only on
+// the key.
 #pragma once
 
 #include "aes/key_schedule.hpp"
@@ -17,7 +18,7 @@ struct FirstRound {
     alignas(64) std::array<std::uint32_t, 4 * 256 + 12> columns{};
 };
 
-/// Constant time: the index is a public counter and the S-box is a circuit.
+/// Constant time: the index is a public counter, and the S-box is a circuit.
 constexpr FirstRound make_first_round(const RoundKeys& keys) {
     constexpr std::uint32_t bit_of_index[5] = {0xaaaaaaaau, 0xccccccccu, 0xf0f0f0f0u, 0xff00ff00u, 0xffff0000u};
     const std::uint32_t key = keys.words[3] >> 24;

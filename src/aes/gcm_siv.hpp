@@ -15,7 +15,7 @@ inline constexpr std::size_t gcm_siv_nonce_bytes = 12;
 using GcmSivNonce = std::span<const std::uint8_t, gcm_siv_nonce_bytes>;
 
 /// Returns block number `i`, which is encrypted under the key-generating key (RFC 8452, 4). The first 8 bytes of each
-/// result are key material: two blocks for authentication, the rest for encryption.
+/// encrypted block are key material: the first two blocks for authentication, the other blocks for encryption.
 constexpr Block gcm_siv_key_block(GcmSivNonce nonce, unsigned i) {
     Block block{static_cast<std::uint8_t>(i)};
     std::copy(nonce.begin(), nonce.end(), block.begin() + 4);
@@ -30,7 +30,7 @@ constexpr FieldElement polyval_subkey(const Block& h) {
     return times_x(load_element(reversed));
 }
 
-/// Reverses each block of `bytes` bytes, the last one padded with zeros. `to` may not equal `from`.
+/// Reverses each block of `bytes` bytes, with the last block padded with zeros. `to` may not equal `from`.
 inline void reverse_blocks(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes) {
     std::size_t at = 0;
     for (; at + block_bytes <= bytes; at += block_bytes) {
@@ -47,12 +47,12 @@ inline void reverse_blocks(std::uint8_t* to, const std::uint8_t* from, std::size
     for (std::size_t i = 0; at + i < bytes; ++i) to[at + block_bytes - 1 - i] = from[at + i];
 }
 
-/// The last block of the POLYVAL input (the lengths), reversed.
+/// Returns the last block of the POLYVAL input (the lengths), reversed.
 constexpr FieldElement gcm_siv_lengths(std::uint64_t aad_bytes, std::uint64_t text_bytes) {
     return length_block(text_bytes, aad_bytes);
 }
 
-/// The block whose encryption is the tag. `digest` is the GHASH result.
+/// Returns the block whose encryption is the tag. `digest` is the GHASH result.
 constexpr Block gcm_siv_tag_block(FieldElement digest, GcmSivNonce nonce) {
     const Block reversed = store_element(digest);
     Block block{};
@@ -62,12 +62,12 @@ constexpr Block gcm_siv_tag_block(FieldElement digest, GcmSivNonce nonce) {
     return block;
 }
 
-/// The counter blocks of a message, starting at block `first`. Each begins with a little-endian 32-bit counter, which
-/// wraps; the rest comes from the tag.
+/// Writes the counter blocks of a message, starting at block `first`. Each begins with a little-endian 32-bit counter,
+/// which wraps; the other bytes are those of the tag.
 inline void gcm_siv_counters(const Block& tag, std::uint64_t first, std::uint8_t* to, std::size_t blocks) {
     std::uint32_t counter = static_cast<std::uint32_t>(first);
     for (unsigned i = 0; i < 4; ++i) counter += std::uint32_t{tag[i]} << (8 * i);
-    // Eight bytes at a time, because the compiler does not merge byte accesses here.
+    // Processes eight bytes at a time, because the compiler does not merge byte accesses here.
     std::uint64_t start = 0, end = 0;
     for (unsigned i = 0; i < 8; ++i) start |= std::uint64_t{tag[i]} << (8 * i);
     for (unsigned i = 0; i < 8; ++i) end |= std::uint64_t{tag[8 + i]} << (8 * i);

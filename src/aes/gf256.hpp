@@ -1,5 +1,5 @@
-// GF(2^8) and the S-box of FIPS 197 (sections 4.2 and 5.1.1). The tables are computed at compile time and hold public
-// constants only: nothing here is indexed by a secret at run time. Secrets use the S-box of key_schedule.hpp.
+// GF(2^8) and the S-box of FIPS 197 (sections 4.2 and 5.1.1). The tables are computed at compile time and contain only
+// public constants: no secret is used as an index at run time. Secrets use the S-box of key_schedule.hpp.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ constexpr std::uint8_t gf_mul(std::uint8_t a, std::uint8_t b) {
 namespace detail {
 
 constexpr std::array<std::uint8_t, 256> make_sbox() {
-    // p runs through the powers of the generator 3, q through those of its inverse, so q = 1/p at every step.
+    // p runs through the powers of the generator 3, and q through the powers of its inverse, so q = 1/p at every step.
     std::array<std::uint8_t, 256> s{};
     std::uint8_t p = 1, q = 1;
     const auto rotl8 = [](std::uint8_t v, int n) { return static_cast<std::uint8_t>((v << n) | (v >> (8 - n))); };

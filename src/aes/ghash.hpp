@@ -1,5 +1,5 @@
-// GHASH (SP 800-38D, 6.3 and 6.4): arithmetic in GF(2^128) with x^128 + x^7 + x^2 + x + 1, in GCM's order of bits: bit
-// 0 of a field element is the most significant bit of byte 0.
+// GHASH (SP 800-38D, 6.3 and 6.4): arithmetic in GF(2^128) with x^128 + x^7 + x^2 + x + 1, in GCM's bit order: bit 0 of
+// a field element is the most significant bit of byte 0.
 //
 // Constant-time on processors with constant-time integer multiplication: no branch and no address depends on a field
 // element. Exponents and lengths are public.
@@ -38,9 +38,9 @@ constexpr Block store_element(FieldElement e) {
 
 namespace detail {
 
-/// The lower 64 bits of the carry-less product of `a` and `b`. It multiplies every fourth bit of the factors at a time,
-/// so that the carries of an ordinary multiplication fall into the three bits between, which are masked out (as BearSSL
-/// does it).
+/// Returns the lower 64 bits of the carry-less product of `a` and `b`. Only every fourth bit of the factors is
+/// multiplied at a time, so the carries of an ordinary multiplication fall into the three bits between, which are
+/// masked out (the method of BearSSL).
 constexpr std::uint64_t multiply_low(std::uint64_t a, std::uint64_t b) {
     std::uint64_t product = 0;
     for (unsigned r = 0; r < 4; ++r) {
@@ -63,7 +63,7 @@ constexpr std::uint64_t reverse_bits(std::uint64_t v) {
     return (v >> 32) | (v << 32);
 }
 
-/// Moves each of the lower 32 bits to twice its position: this squares a polynomial over GF(2).
+/// Moves each of the lower 32 bits to twice its position, which squares a polynomial over GF(2).
 constexpr std::uint64_t spread_bits(std::uint64_t low_half) {
     std::uint64_t v = low_half & 0xffffffffu;
     v = (v | (v << 16)) & 0x0000ffff0000ffffu;
@@ -74,7 +74,7 @@ constexpr std::uint64_t spread_bits(std::uint64_t low_half) {
 }
 
 /// Reduces a carry-less product to a field element; v3 is the most significant word. The bits of a field element are
-/// reversed, so the product is one bit too far to the right and is shifted left first.
+/// reversed, so the product is one bit too far to the right and is first shifted left.
 constexpr FieldElement reduce(std::uint64_t v3, std::uint64_t v2, std::uint64_t v1, std::uint64_t v0) {
     v3 = (v3 << 1) | (v2 >> 63);
     v2 = (v2 << 1) | (v1 >> 63);
@@ -95,7 +95,7 @@ inline const bool has_carryless_product = __builtin_cpu_supports("pclmul") != 0;
                                 _mm_cvtsi64_si128(static_cast<long long>(b)), 0);
 }
 
-/// The product computed with PCLMULQDQ, in a tenth of the time.
+/// The product computed with PCLMULQDQ, which takes a tenth of the time.
 [[gnu::target("pclmul")]] inline FieldElement multiply_by_instruction(FieldElement a, FieldElement b) {
     const auto lower = [](__m128i v) { return static_cast<std::uint64_t>(_mm_cvtsi128_si64(v)); };
     const auto upper = [](__m128i v) {
@@ -109,14 +109,14 @@ inline const bool has_carryless_product = __builtin_cpu_supports("pclmul") != 0;
 
 }  // namespace detail
 
-/// e * x: a right shift in this order of bits.
+/// e * x: a right shift in this bit order.
 constexpr FieldElement times_x(FieldElement e) {
     const std::uint64_t carry = 0 - (e.low & 1);
     return {(e.high >> 1) ^ (carry & 0xe100000000000000u), (e.low >> 1) | (e.high << 63)};
 }
 
-/// The product of SP 800-38D, 6.3, by Karatsuba's three products of halves. Without the instruction, the upper half of
-/// each product is computed as the reversed lower half of the product of the reversed factors.
+/// The product of SP 800-38D, 6.3, computed from Karatsuba's three products of halves. Without the instruction, the
+/// upper half of each product is computed as the reversed lower half of the product of the reversed factors.
 constexpr FieldElement multiply(FieldElement a, FieldElement b) {
 #if defined(__x86_64__)
     if (!std::is_constant_evaluated() && detail::has_carryless_product) return detail::multiply_by_instruction(a, b);
@@ -165,7 +165,7 @@ constexpr FieldElement inverse(FieldElement e) {
     return square(result);
 }
 
-/// e / x: a left shift in this order of bits.
+/// e / x: a left shift in this bit order.
 constexpr FieldElement divided_by_x(FieldElement e) {
     const std::uint64_t carry = 0 - (e.high >> 63);
     return {((e.high << 1) | (e.low >> 63)) ^ (carry & 0xc200000000000000u), (e.low << 1) ^ (carry & 1)};
@@ -179,7 +179,7 @@ struct HashKey {
     std::array<FieldElement, count> powers{};
 
     /// H^(64 - i) / x in the format of the CPU's carry-less multiplication: a little-endian 128-bit integer. Zeros
-    /// follow, so that two vectors of 64 bytes can be loaded at any power.
+    /// follow the last element, so that two vectors of 64 bytes can be loaded at any power.
     struct Element {
         std::uint64_t low = 0, high = 0;
     };
@@ -215,8 +215,8 @@ constexpr std::uint64_t blocks_of(std::uint64_t bytes) {
     return bytes / block_bytes + (bytes % block_bytes != 0);
 }
 
-/// Adds `bytes` bytes to `digest`, the last block padded with zeros. It processes one block at a time, so it suits few
-/// blocks.
+/// Adds `bytes` bytes to `digest`, with the last block padded with zeros. The function processes one block at a time,
+/// so it is suitable only for few blocks.
 constexpr void hash_blocks(FieldElement h, const std::uint8_t* data, std::uint64_t bytes, FieldElement& digest) {
     for (std::uint64_t at = 0; at < bytes; at += block_bytes) {
         Block block{};
@@ -230,8 +230,8 @@ constexpr FieldElement length_block(std::uint64_t aad_bytes, std::uint64_t text_
     return {aad_bytes * 8, text_bytes * 8};
 }
 
-/// Joins the digests of two consecutive parts, each hashed from zero. The first part is whole blocks, or padded to
-/// whole blocks as GCM pads the associated data.
+/// Joins the digests of two consecutive parts, each hashed from zero. The first part consists of whole blocks, or is
+/// padded to whole blocks, as GCM pads the associated data.
 constexpr FieldElement join_digests(FieldElement h, FieldElement first, FieldElement second,
                                     std::uint64_t second_bytes) {
     return multiply(first, power(h, blocks_of(second_bytes))) ^ second;
@@ -247,7 +247,7 @@ constexpr FieldElement whole_digest(FieldElement h, FieldElement aad_digest, std
 /// Length of a nonce that needs no hashing (SP 800-38D, 7.1, step 2).
 inline constexpr std::size_t gcm_nonce_bytes = 12;
 
-/// The pre-counter block J0 of a nonce of that length.
+/// Returns the pre-counter block J0 for a nonce of that length.
 constexpr Block pre_counter(std::span<const std::uint8_t, gcm_nonce_bytes> nonce) {
     Block j0{};
     std::copy(nonce.begin(), nonce.end(), j0.begin());
@@ -255,7 +255,7 @@ constexpr Block pre_counter(std::span<const std::uint8_t, gcm_nonce_bytes> nonce
     return j0;
 }
 
-/// The pre-counter block J0 of a nonce of any other length, from its digest (SP 800-38D, 7.1, step 2).
+/// Returns the pre-counter block J0 for a nonce of any other length, from its digest (SP 800-38D, 7.1, step 2).
 constexpr Block pre_counter(FieldElement h, const Block& nonce_digest, std::uint64_t nonce_bytes) {
     return store_element(multiply(load_element(nonce_digest) ^ length_block(0, nonce_bytes), h));
 }
@@ -269,7 +269,7 @@ constexpr Block inc32(Block block, std::uint64_t times = 1) {
     return block;
 }
 
-/// The longest plaintext, and the longest associated data.
+/// The maximum lengths of the plaintext and of the associated data.
 inline constexpr std::uint64_t gcm_most_bytes = traits_of(Mode::gcm).most_text;
 inline constexpr std::uint64_t gcm_most_aad_bytes = traits_of(Mode::gcm).most_aad;
 

@@ -1,7 +1,7 @@
 // Key expansion (FIPS 197, section 5.2) and the round keys of the equivalent inverse cipher (section 5.3.5).
 //
 // The key is secret, so SubWord is computed by the gate circuit on bit planes and never by table lookup: expansion
-// takes the same time and touches the same memory for every key.
+// takes the same time and accesses the same memory for every key.
 #pragma once
 
 #include <array>
@@ -14,9 +14,9 @@
 
 namespace warpaes {
 
-/// x := S(x) ^ 0x63 on bit planes: x[i] holds bit i of many bytes at once. The caller adds the affine constant, which
-/// can be folded into a round key. It has no table and no branch, so its time and its memory accesses reveal nothing
-/// about its input. `Word` is any unsigned integer or vector type.
+/// x := S(x) ^ 0x63 on bit planes: x[i] contains bit i of many bytes at once. The caller adds the affine constant,
+/// which can be folded into a round key. The circuit has no table and no branch, so its time and its memory accesses
+/// reveal nothing about its input. `Word` is any unsigned integer or vector type.
 template <typename Word>
 WARPAES_HD constexpr void sub_planes_without_constant(Word (&x)[8]) {
     device::detail::sbox_circuit<device::detail::Gates, Word>(x);
@@ -56,7 +56,7 @@ constexpr std::uint32_t sub_word(std::uint32_t word) {
     return out ^ 0x63636363u;
 }
 
-/// xtime of the four bytes of a word at once, without a branch on any of them.
+/// Computes xtime of the four bytes of a word at once, without a branch.
 constexpr std::uint32_t xtime4(std::uint32_t v) {
     return ((v & 0x7f7f7f7fu) << 1) ^ (((v >> 7) & 0x01010101u) * 0x1b);
 }
@@ -73,7 +73,7 @@ constexpr std::uint32_t inv_mix_column(std::uint32_t v) {
 
 }  // namespace detail
 
-/// Expands a key of 16, 24 or 32 bytes; the caller has checked the length.
+/// Expands a key of 16, 24 or 32 bytes; the caller must have checked the length.
 constexpr RoundKeys expand_key(std::span<const std::uint8_t> key) {
     const auto nk = static_cast<unsigned>(key.size() / 4);
     const auto total = 4u * (nk + 7u);
@@ -97,8 +97,8 @@ constexpr RoundKeys expand_key(std::span<const std::uint8_t> key) {
     return keys;
 }
 
-/// Round keys of the equivalent inverse cipher: in reverse order, with InvMixColumns applied to all but the first and
-/// last.
+/// Returns the round keys of the equivalent inverse cipher: in reverse order, with InvMixColumns applied to all except
+/// the first and the last.
 constexpr RoundKeys invert_round_keys(const RoundKeys& encrypt, int rounds) {
     RoundKeys keys;
     const auto nr = static_cast<unsigned>(rounds);

@@ -33,8 +33,8 @@ constexpr void add_step(std::uint8_t* a, std::uint64_t step) {
 
 }  // namespace detail
 
-/// W of SP 800-38F, 6.1, in place on `a` followed by `n` >= 2 semiblocks at `r`. `encrypt(Block&)`; `work` is scratch
-/// space.
+/// W of SP 800-38F, 6.1, in place on `a` followed by `n` >= 2 semiblocks at `r`. `encrypt(Block&)` encrypts a block;
+/// `work` is scratch space.
 template <typename Cipher>
 constexpr void wrap(Semiblock& a, std::uint8_t* r, std::uint64_t n, const Cipher& encrypt, Block& work) {
     std::copy(a.begin(), a.end(), work.begin());
@@ -51,7 +51,7 @@ constexpr void wrap(Semiblock& a, std::uint8_t* r, std::uint64_t n, const Cipher
     std::copy_n(work.begin(), semiblock_bytes, a.begin());
 }
 
-/// The inverse of wrap(). `decrypt(Block&)`.
+/// The inverse of wrap(). `decrypt(Block&)` decrypts a block.
 template <typename Cipher>
 constexpr void unwrap(Semiblock& a, std::uint8_t* r, std::uint64_t n, const Cipher& decrypt, Block& work) {
     std::copy(a.begin(), a.end(), work.begin());
@@ -65,8 +65,8 @@ constexpr void unwrap(Semiblock& a, std::uint8_t* r, std::uint64_t n, const Ciph
     std::copy_n(work.begin(), semiblock_bytes, a.begin());
 }
 
-/// The result of KWP's checks of a padded plaintext of `padded` bytes: the check of the preceding semiblock and the
-/// check of the padding.
+/// The result of KWP's checks of a padded plaintext of `padded` bytes: checks of the preceding semiblock and of the
+/// padding.
 struct KwpEnd {
     std::uint8_t wrong = 0;  ///< nonzero: the first semiblock or the padding is invalid
     std::uint64_t bytes = 0;
@@ -79,10 +79,10 @@ constexpr KwpEnd kwp_end(const Semiblock& a, std::span<const std::uint8_t, 4> ic
     for (unsigned i = 4; i < 8; ++i) end.bytes = end.bytes << 8 | a[i];
     std::uint64_t wrong = 0;
     for (unsigned i = 0; i < 4; ++i) wrong |= static_cast<std::uint64_t>(a[i] ^ icv[i]);
-    const std::uint64_t padding = padded - end.bytes;  // 0 to 7, or far above
+    const std::uint64_t padding = padded - end.bytes;  // 0 to 7, or a much larger number
     wrong |= padding >> 3;
     for (std::uint64_t i = 0; i < semiblock_bytes; ++i) {
-        const std::uint64_t kept = (i - (semiblock_bytes - padding)) >> 63;  // 1 before the padding, 0 in it
+        const std::uint64_t kept = (i - (semiblock_bytes - padding)) >> 63;  // 1 before the padding, 0 in the padding
         wrong |= (kept - 1) & last[i];
     }
     // 1 if any of the 64 bits is set.

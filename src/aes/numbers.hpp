@@ -1,6 +1,7 @@
-// Makes random numbers from blocks of the key stream (include/warpaes/numbers.h), by arithmetic with the same results
-// on every machine: integers, and IEEE 754 addition, multiplication, division and square roots, each rounded
-// separately. Code that includes this must be compiled without contraction: -ffp-contract=off, nvcc's --fmad=false.
+// Computes random numbers from blocks of the key stream (include/warpaes/numbers.h), using arithmetic with the same
+// results on every machine: integers, and IEEE 754 addition, multiplication, division and square roots, each rounded
+// separately. Code that includes this header must be compiled without contraction: -ffp-contract=off, nvcc's
+// --fmad=false.
 #pragma once
 
 #include <bit>
@@ -11,7 +12,7 @@
 
 namespace warpaes {
 
-/// Values are those of `warpaes_number` in the C ABI.
+/// The values match `warpaes_number` in the C ABI.
 enum class Number : std::int32_t {
     bits = 0,
     uniform_float64 = 1,
@@ -34,20 +35,20 @@ constexpr unsigned number_bytes(Number kind) {
     constexpr unsigned bytes[number_kinds] = {1, 8, 4, 2, 2, 8, 4, 2, 2, 8};
     return bytes[static_cast<int>(kind)];
 }
-/// The size in bytes of the numbers made from one block of the key stream.
+/// Returns the size in bytes of the numbers computed from one block of the key stream.
 constexpr unsigned numbers_block_bytes(Number kind) {
     return kind >= Number::normal_float16 ? 8 : 16;
 }
 
 /// The range that numbers are mapped to.
 struct NumberRange {
-    double first = 0, second = 1;  ///< number -> first + second * number, for float64
+    double first = 0, second = 1;  ///< maps a number to first + second * number, for float64
     float first_float = 0,
-          second_float = 1;            ///< like the above, for the other floating-point kinds, rounded to their format
+          second_float = 1;            ///< the same for the other floating-point kinds, rounded to their format
     std::uint64_t low = 0, range = 0;  ///< integers: [low, low + range); range 0 means 2^64
 };
 
-/// A block of the key stream, or of the numbers made from it, as little-endian words.
+/// A block of the key stream, or of the numbers computed from it, as little-endian words.
 struct NumberBlock {
     std::uint32_t word[4];
 };
@@ -61,11 +62,11 @@ WARPAES_HD float unit(std::uint32_t bits) {
     return static_cast<float>(static_cast<std::int32_t>(bits >> 8)) * 0x1p-24F;
 }
 
-/// The binary16 number nearest to `x`; ties go to the even one.
+/// The binary16 number nearest to `x`; ties are rounded to even.
 WARPAES_HD float rounded_to_float16(float x) {
     const auto bits = std::bit_cast<std::uint32_t>(x);
     const std::uint32_t magnitude = bits & 0x7fffffffU, sign = bits & 0x80000000U;
-    if (magnitude < 0x38800000U) {  // 2^-14: all smaller numbers have steps of 2^-24, as floats from 0.5 to 1 do
+    if (magnitude < 0x38800000U) {  // 2^-14: all smaller numbers have steps of 2^-24, like floats from 0.5 to 1
         const float rounded = (std::bit_cast<float>(magnitude) + 0.5F) - 0.5F;
         return std::bit_cast<float>(std::bit_cast<std::uint32_t>(rounded) | sign);
     }
@@ -83,17 +84,17 @@ WARPAES_HD std::uint32_t as_float16(float x) {
     if (magnitude >= 0x7f800000U) return sign | 0x7c00U | (magnitude > 0x7f800000U ? 0x200U : 0U);
     return sign | (magnitude - 0x38000000U) >> 13;
 }
-/// The bfloat16 number nearest to `x`; ties go to the even one.
+/// The bfloat16 number nearest to `x`; ties are rounded to even.
 WARPAES_HD float rounded_to_bfloat16(float x) {
     const auto bits = std::bit_cast<std::uint32_t>(x);
     if ((bits & 0x7fffffffU) > 0x7f800000U) return x;
     return std::bit_cast<float>((bits + 0x7fffU + (bits >> 16 & 1)) & 0xffff0000U);
 }
 
-/// A 16-bit format: bfloat16 if `Brain`, else binary16.
+/// A 16-bit format: bfloat16 if `Brain`, otherwise binary16.
 template <bool Brain>
 struct Short {
-    static constexpr int fraction = Brain ? 8 : 11;  ///< significand bits, the implicit first one included
+    static constexpr int fraction = Brain ? 8 : 11;  ///< significand bits, including the implicit first bit
     WARPAES_HD static float rounded(float x) { return Brain ? rounded_to_bfloat16(x) : rounded_to_float16(x); }
     WARPAES_HD static std::uint32_t stored(float x) {
         return Brain ? std::bit_cast<std::uint32_t>(x) >> 16 : as_float16(x);
@@ -136,7 +137,8 @@ WARPAES_HD T polynomial(T x, T first, More... more) {
 WARPAES_HD double natural_logarithm(double x) {
     const auto bits = std::bit_cast<std::uint64_t>(x);
     constexpr std::uint64_t root = 0x3fe6a09e667f3bcdU;  // sqrt(1/2)
-    const std::uint64_t below = bits - root;             // its exponent is that of x / sqrt(1/2), as a signed number
+    const std::uint64_t below = bits - root;             // its exponent is the exponent of x / sqrt(1/2), as a signed
+                                                         // number
     const auto exponent = static_cast<std::int32_t>(static_cast<std::int64_t>(below) >> 52);
     const double mantissa = std::bit_cast<double>((below & 0x000fffffffffffffU) + root);
     const double s = (mantissa - 1.0) / (mantissa + 1.0);
@@ -146,8 +148,8 @@ WARPAES_HD double natural_logarithm(double x) {
     const double half = s * z * sum + s;
     return static_cast<double>(exponent) * 0x1.62e42fefa39efp-1 + (half + half);
 }
-/// The natural logarithm by t - t^2 / 2 + t^3 p(t) with t = m - 1. The polynomial p minimises the largest relative
-/// error of the logarithm between sqrt(1/2) and sqrt(2): 2^-27.3 before rounding.
+/// The natural logarithm, computed as t - t^2 / 2 + t^3 p(t) with t = m - 1. The polynomial p minimises the maximum
+/// relative error of the logarithm between sqrt(1/2) and sqrt(2): 2^-27.3 before rounding.
 WARPAES_HD float natural_logarithm(float x) {
     const auto bits = std::bit_cast<std::uint32_t>(x);
     constexpr std::uint32_t root = 0x3f3504f3U;
@@ -161,7 +163,7 @@ WARPAES_HD float natural_logarithm(float x) {
     return static_cast<float>(exponent) * 0x1.62e430p-1F + sum;
 }
 
-/// Sine and cosine of an angle in [-pi/4, pi/4] by Taylor series of degree 15 and 16.
+/// Sine and cosine of an angle in [-pi/4, pi/4], by Taylor series of degrees 15 and 16.
 WARPAES_HD double small_sine(double x) {
     const double z = x * x;
     return x * z *
@@ -175,7 +177,7 @@ WARPAES_HD double small_cosine(double x) {
                           1.0 / 40320.0, -1.0 / 720.0, 1.0 / 24.0, -1.0 / 2.0) +
            1.0;
 }
-/// Degree 7 and 8, with minimised largest errors: 2^-28 and 2^-33 before rounding.
+/// Polynomials of degrees 7 and 8 with minimal maximum errors: 2^-28 and 2^-33 before rounding.
 WARPAES_HD float small_sine(float x) {
     const float z = x * x;
     return x * z * polynomial(z, -0x1.994eb4p-13F, 0x1.110760p-7F, -0x1.555546p-3F) + x;
@@ -185,7 +187,7 @@ WARPAES_HD float small_cosine(float x) {
     return z * z * polynomial(z, 0x1.9a025ap-16F, -0x1.6c0c8cp-10F, 0x1.55554ap-5F) - z * 0.5F + 1.0F;
 }
 
-/// A number in (0, 1]; and an angle in [-pi/4, pi/4) from all bits but the two highest, which select the quarter.
+/// A number in (0, 1], and an angle in [-pi/4, pi/4) from all bits except the two highest, which select the quarter.
 WARPAES_HD double positive_unit(std::uint64_t bits) {
     return static_cast<double>((bits >> 11) + 1) * 0x1p-53;
 }
@@ -280,7 +282,7 @@ WARPAES_HD NumberBlock numbers_of(const NumberBlock& stream, const NumberRange& 
     return made;
 }
 
-/// Calls `f.template operator()<Kind>()` with `kind` as the template argument.
+/// Calls `f.template operator()<Kind>()`, where Kind is `kind`.
 template <typename F>
 WARPAES_HD void with_number(Number kind, const F& f) {
     switch (kind) {

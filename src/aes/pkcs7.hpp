@@ -13,13 +13,13 @@ constexpr void pkcs7_pad(Block& block, std::size_t used) {
     for (std::size_t i = used; i < block_bytes; ++i) block[i] = n;
 }
 
-/// Number of message bytes in the last block, 0 to 15; 16 if the padding is wrong. The time does not depend on the
-/// padding, so an attacker learns nothing but the result (Vaudenay 2002).
+/// Returns the number of message bytes in the last block, 0 to 15; 16 if the padding is wrong. The time does not depend
+/// on the padding, so an attacker learns only the result (Vaudenay 2002).
 constexpr std::size_t pkcs7_unpad(const Block& block) {
     const unsigned n = block[block_bytes - 1];
     unsigned wrong = static_cast<unsigned>(n - 1u) & ~15u;  // n must be 1 … 16
     for (unsigned i = 0; i < block_bytes; ++i) {
-        // All ones where byte i belongs to the padding: i + n >= 16.
+        // All ones if byte i belongs to the padding: i + n >= 16.
         const unsigned in_padding = 0u - (((i + n - 16u) >> 31) ^ 1u);
         wrong |= in_padding & (block[i] ^ n);
     }

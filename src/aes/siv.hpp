@@ -12,12 +12,13 @@ namespace warpaes {
 /// The largest number of S2V components, including the plaintext, for which S2V is secure (RFC 5297, 2.6).
 inline constexpr std::uint64_t siv_most_components = 127;
 
-/// D after one more component, whose CMAC is `mac`.
+/// Returns D after one additional component, whose CMAC is `mac`.
 constexpr Block siv_next(const Block& d, const Block& mac) {
     return doubled(d) ^ mac;
 }
 
-/// The end of S2V's final CMAC input: `last` is the last component's last 16 bytes, or all of it if it is shorter.
+/// Returns the end of S2V's final CMAC input. `last` is the last component's last 16 bytes, or all of the component if
+/// it is shorter.
 constexpr Block siv_end(const Block& d, std::span<const std::uint8_t> last) {
     const bool whole = last.size() == block_bytes;
     Block end = whole ? d : doubled(d);

@@ -1,9 +1,9 @@
-// T-tables: SubBytes and MixColumns of one byte, as one 32-bit word (Daemen and Rijmen, "AES Proposal: Rijndael",
+// T-tables: SubBytes and MixColumns of one byte as one 32-bit word (Daemen and Rijmen, "AES Proposal: Rijndael",
 // 5.2.1).
 //
 // A state column is a little-endian word: row 0 is its low byte. With te0[x] = S(x) * (02, 01, 01, 03), a column of the
-// next state is te0[a0] ^ rotl8(te0[b1]) ^ rotl16(te0[c2]) ^ rotl24(te0[d3]) ^ round key, where a, b, c, d are the
-// columns that ShiftRows brings together. td0 is the same for the equivalent inverse cipher (FIPS 197, 5.3.5).
+// next state is te0[a0] ^ rotl8(te0[b1]) ^ rotl16(te0[c2]) ^ rotl24(te0[d3]) ^ round key, where a, b, c and d are the
+// columns that ShiftRows combines. td0 is the corresponding table of the equivalent inverse cipher (FIPS 197, 5.3.5).
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// The vocabulary of FIPS 197 and SP 800-38A that every layer shares.
+// The terms of FIPS 197 and SP 800-38A that all layers share.
 #pragma once
 
 #include <array>
@@ -48,7 +48,7 @@ constexpr Block store_halves(const Halves& h) {
     return block;
 }
 
-/// Values are those of `warpaes_mode` in the C ABI. They may have gaps.
+/// The values match `warpaes_mode` in the C ABI. There may be gaps.
 enum class Mode : std::int32_t {
     ecb = 1,
     cbc = 2,
@@ -78,19 +78,19 @@ struct DataUnits {
 
 /// How messages of a mode are processed.
 enum class Runs : std::uint8_t {
-    in_stretches,  ///< in stretches; parallel ones need only round keys and a chaining value
-    by_kernels,    ///< in stretches, by kernels that are only for this mode
+    in_stretches,  ///< in stretches; parallel stretches require only round keys and a chaining value
+    by_kernels,    ///< in stretches, by kernels that support only this mode
     whole,         ///< a lane processes the complete message
-    composed       ///< by other modes: see is_composed()
+    composed       ///< by other modes; see is_composed()
 };
-/// Directions with independent blocks: see is_parallel(). Bits: encryption, decryption.
+/// Directions with independent blocks; see is_parallel(). Bit 0 represents encryption, and bit 1 decryption.
 enum class Parallel : std::uint8_t { neither = 0, decryption = 2, both = 3 };
-/// Whether two encryptions with a key may have the same IV. If not, batches refuse that.
+/// Whether two encryptions under the same key may have the same IV. If not, batches refuse such encryptions.
 enum class Ivs : std::uint8_t { any, unique };
 enum class Output : std::uint8_t { text, none };
 /// How a context processes the mode (message/context.cpp).
 enum class Contexts : std::uint8_t { none, stream, units, gcm, ccm, mac };
-/// Kinds of work that differ in their arithmetic, and so in their costs (engine/cost_model.hpp).
+/// Kinds of work that differ in their arithmetic, and therefore in their costs (engine/cost_model.hpp).
 enum class WorkClass : std::uint8_t {
     ecb,
     ctr,
@@ -98,12 +98,12 @@ enum class WorkClass : std::uint8_t {
     gcm_encrypt,
     gcm_decrypt,
     cbc_decrypt,  ///< CBC and CFB decryption
-    chained,      ///< CBC and CFB encryption, OFB: each block depends on the one before
+    chained,      ///< CBC and CFB encryption, OFB: each block depends on the previous block
     cmac,
     ccm
 };
 
-/// A column that has no default: a mode whose line omits it does not compile (project.modes).
+/// A column without a default: a mode whose line omits it does not compile (project.modes).
 template <typename T>
 struct Required {
     constexpr Required(T given) : value(given) {}
@@ -111,7 +111,7 @@ struct Required {
     T value;
 };
 
-/// Every mode decides these.
+/// Every mode must specify these properties.
 struct ModeKind {
     Required<Runs> runs;
     Required<Parallel> parallel;
@@ -121,13 +121,13 @@ struct ModeKind {
     Required<WorkClass> encryption, decryption;
 };
 
-/// The properties of a mode, in a table that all queries about modes read.
+/// The properties of a mode. All queries about modes read a table of these.
 struct ModeTraits {
     Mode mode;
     const char* name;
     ModeKind kind;
     bool whole_blocks = false;
-    /// Allowed IV lengths in bytes, and a sentence that states them. `iv_optional` means that the IV may also be
+    /// Allowed IV lengths in bytes, and a text that describes them. `iv_optional` means that the IV may also be
     /// omitted.
     std::uint64_t least_iv = 0, most_iv = 0;
     bool iv_optional = false;
@@ -137,11 +137,11 @@ struct ModeTraits {
     const char* tag_lengths = "";
     std::uint64_t most_aad = 0;
     const char* longest_aad = "at most 2^61 - 1 bytes";
-    /// Allowed plaintext lengths in bytes, and a sentence that states them. CCM's IV length limits them further.
+    /// Allowed plaintext lengths in bytes, and a text that describes them. For CCM, the IV length limits them further.
     std::uint64_t least_text = 0, most_text = std::uint64_t{1} << 60, text_unit = 1;
     const char* text_lengths = "at most 2^60 bytes";
     /// Ciphertext length of a composed mode: the plaintext's length rounded up to a multiple of `sealed_unit`, plus
-    /// `growth`. `sealed_lengths` states the allowed ciphertext lengths.
+    /// `growth`. `sealed_lengths` describes the allowed ciphertext lengths.
     std::uint64_t sealed_unit = 1, growth = 0;
     const char* sealed_lengths = text_lengths;
     bool aes_192 = true;
@@ -157,7 +157,7 @@ constexpr ModeTraits with_block_iv(ModeTraits traits) {
     return traits;
 }
 
-/// In CBC and CFB, encryption is a chain of blocks and decryption is not.
+/// In CBC and CFB, encryption is a chain of blocks, but decryption is not.
 inline constexpr ModeKind chained{Runs::in_stretches, Parallel::decryption,  Ivs::any, Output::text, Contexts::stream,
                                   WorkClass::chained, WorkClass::cbc_decrypt};
 inline constexpr ModeKind chained_units{Runs::in_stretches,    Parallel::decryption, Ivs::any,
@@ -229,7 +229,7 @@ inline constexpr std::array mode_lines{
                .least_text = 16,
                .most_text = ((std::uint64_t{1} << 54) - 1) * 8,  // SP 800-38F, 5.3.1
                .text_unit = 8,
-               .text_lengths = "must be a multiple of 8 bytes from 16 to 2^57 - 8 for KW (KWP takes any length)",
+               .text_lengths = "must be a multiple of 8 bytes from 16 to 2^57 - 8 for KW (KWP accepts any length)",
                .sealed_unit = 8,
                .growth = 8,
                .sealed_lengths = "must be a multiple of 8 bytes from 24 to 2^57 for unwrapping by KW"},
@@ -293,10 +293,10 @@ template <std::size_t... Values>
 constexpr std::array<ModeTraits, lines_end> lines_by_value(std::index_sequence<Values...>) {
     return {line_of(Values)...};
 }
-/// Indexed by a mode's value. Lines of values that are not modes are never read.
+/// Indexed by a mode's value. Entries for values that are not modes are never read.
 inline constexpr auto mode_table = lines_by_value(std::make_index_sequence<lines_end>());
 
-/// Bit i: the mode with the value i.
+/// Bit i is set if the mode with the value i is in the set.
 constexpr std::uint64_t set_of_modes(bool of_composed) {
     std::uint64_t set = 0;
     for (const ModeTraits& line : mode_lines) {
@@ -316,7 +316,7 @@ constexpr const ModeTraits& traits_of(Mode mode) {
     return detail::mode_table[static_cast<std::size_t>(mode)];
 }
 
-/// Every mode that backends implement, in the order of its values.
+/// Every mode that backends implement, in the order of the modes' values.
 inline constexpr auto modes = [] {
     std::array<Mode, std::popcount(detail::backend_modes)> list{};
     auto* next = list.data();
@@ -325,7 +325,7 @@ inline constexpr auto modes = [] {
     }
     return list;
 }();
-/// Size of a table that is indexed by the value of such a mode.
+/// Size of a table that is indexed by the value of a mode that backends implement.
 inline constexpr std::size_t mode_values = static_cast<std::size_t>(modes.back()) + 1;
 
 /// Whether backends implement the mode with this value.
@@ -333,28 +333,29 @@ constexpr bool is_backend_mode(std::int32_t value) {
     return detail::is_in(detail::backend_modes, value);
 }
 
-/// Whether the mode is composed of others and no backend implements it: `warpaes_crypt` processes its messages, each as
-/// a whole (message/composed.hpp). False for values that are not modes.
+/// Whether the mode is composed of other modes and no backend implements it: `warpaes_crypt` processes each of its
+/// messages as a whole (message/composed.hpp). False for values that are not modes.
 constexpr bool is_composed(Mode mode) {
     return detail::is_in(detail::composed_modes, static_cast<std::int32_t>(mode));
 }
 
-/// Values are those of `warpaes_direction` in the C ABI.
+/// The values match `warpaes_direction` in the C ABI.
 enum class Direction : std::int32_t { encrypt = 1, decrypt = 2 };
 
-/// Whether a single message can be cut anywhere and its parts processed in parallel. This holds if the input to the
-/// block cipher is known beforehand, from a counter or from existing ciphertext (SP 800-38A, section 6).
+/// Whether a single message can be cut anywhere and its parts processed in parallel. This is the case if the input to
+/// the block cipher is known beforehand, from a counter or from existing ciphertext (SP 800-38A, section 6).
 constexpr bool is_parallel(Mode mode, Direction direction) {
     const auto directions = static_cast<unsigned>(traits_of(mode).kind.parallel.value);
     return (directions & static_cast<unsigned>(direction)) != 0;
 }
 
-/// The length passed to kernels: CFB1's count bits, all others bytes. `unused_bits`: see MessageGroup.
+/// Returns the length to pass to kernels, which counts bits for CFB1 and bytes for all other modes. `unused_bits` is as
+/// in MessageGroup.
 constexpr std::uint64_t kernel_length(Mode mode, std::uint64_t bytes, std::uint32_t unused_bits) {
     return mode == Mode::cfb1 ? 8 * bytes - unused_bits : bytes;
 }
 
-/// ECB and CBC process whole blocks only; messages of the other modes may end with a partial block.
+/// Whether messages must consist of whole blocks (ECB, CBC); messages of the other modes may end with a partial block.
 constexpr bool needs_whole_blocks(Mode mode) {
     return traits_of(mode).whole_blocks;
 }
@@ -363,7 +364,7 @@ constexpr bool uses_iv(Mode mode) {
     return traits_of(mode).most_iv != 0;
 }
 
-/// False for CMAC, whose messages are only read.
+/// Whether the mode has an output. False for CMAC, whose messages are only read.
 constexpr bool has_output(Mode mode) {
     return traits_of(mode).kind.output == Output::text;
 }
@@ -373,13 +374,12 @@ constexpr bool uses_tag(Mode mode) {
     return traits_of(mode).tags != 0;
 }
 
-/// Only ECB, CBC and XTS decryption run the inverse cipher (FIPS 197, section 5.3).
+/// Whether the mode runs the inverse cipher (FIPS 197, section 5.3): only for ECB, CBC and XTS decryption.
 constexpr bool uses_inverse_cipher(Mode mode, Direction direction) {
     return (needs_whole_blocks(mode) || mode == Mode::xts) && direction == Direction::decrypt;
 }
 
-/// Whether this is a decryption that can start anywhere, with the 16 preceding bytes of ciphertext as its chaining
-/// value.
+/// Whether a decryption can start anywhere, with the 16 preceding bytes of ciphertext as its chaining value.
 constexpr bool chains_on_ciphertext(Mode mode, Direction direction) {
     return direction == Direction::decrypt &&
            (mode == Mode::cbc || mode == Mode::cfb128 || mode == Mode::cfb8 || mode == Mode::cfb1);

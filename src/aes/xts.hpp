@@ -1,9 +1,10 @@
-// XTS (IEEE 1619, SP 800-38E): the arithmetic of tweaks in GF(2^128) with x^128 + x^7 + x^2 + x + 1, in XTS's order of
-// bits, which is little-endian throughout (unlike GHASH's), and the lengths that the standards allow.
+// XTS (IEEE 1619, SP 800-38E): the arithmetic of tweaks in GF(2^128) with x^128 + x^7 + x^2 + x + 1, in XTS's bit
+// order, which is entirely little-endian (unlike GHASH's), and the lengths that the standards allow.
 //
 // Block j of a data unit is C = E(K1, P ^ T) ^ T with T = E(K2, number of the unit) * x^j.
 //
-// Tweaks are secret: no branch and no address depends on one. Exponents are positions in a message, which are public.
+// Tweaks are secret: no branch and no address depends on a tweak. Exponents are positions in a message, which are
+// public.
 #pragma once
 
 #include <array>
@@ -73,7 +74,7 @@ namespace detail {
 
 inline constexpr unsigned tweak_squares = 20;
 
-/// x^(2^k) for every k that a block index within a data unit may need.
+/// Returns x^(2^k) for every k that a block index within a data unit may require.
 constexpr std::array<Tweak, tweak_squares> make_tweak_powers() {
     std::array<Tweak, tweak_squares> powers{};
     powers[0] = {2, 0};
@@ -87,18 +88,18 @@ inline constexpr std::array<Tweak, detail::tweak_squares> tweak_powers = detail:
 static_assert(times_x_256({0x0123456789abcdef, 0xfedcba9876543210}) ==
               multiply({0x0123456789abcdef, 0xfedcba9876543210}, tweak_powers[8]));
 
-/// The number plus `n`, modulo 2^128.
+/// Returns number + `n`, modulo 2^128.
 constexpr Tweak add(Tweak number, std::uint64_t n) {
     const std::uint64_t low = number.low + n;
     return {low, number.high + (low < number.low ? 1u : 0u)};
 }
 
-/// Largest allowed difference of consecutive unit numbers: the longest unit divided by the shortest (IEEE 1619, 5.1,
-/// uses consecutive numbers; LUKS counts sectors of 512 bytes for units of any size).
+/// Largest allowed difference between consecutive unit numbers: the longest unit divided by the shortest (IEEE 1619,
+/// 5.1, uses consecutive numbers; LUKS counts sectors of 512 bytes for units of any size).
 inline constexpr std::uint64_t xts_most_step = std::uint64_t{1} << 20;
 
-/// The number of the unit that comes `units` units later, where consecutive numbers differ by `step`, at most
-/// xts_most_step.
+/// Returns the number of the unit that is `units` units later, where the numbers of consecutive units differ by `step`,
+/// at most xts_most_step.
 constexpr Tweak add_units(Tweak number, std::uint64_t units, std::uint64_t step) {
     Tweak sum = add(number, (units & 0xffffffffu) * step);
     const std::uint64_t upper = (units >> 32) * step;
@@ -107,7 +108,7 @@ constexpr Tweak add_units(Tweak number, std::uint64_t units, std::uint64_t step)
     return sum;
 }
 
-/// The shortest data unit, one block, and the longest, 2^20 blocks (SP 800-38E, 4).
+/// The length of the shortest data unit, one block, and of the longest, 2^20 blocks (SP 800-38E, 4).
 inline constexpr std::uint64_t xts_least_unit = block_bytes;
 inline constexpr std::uint64_t xts_most_unit = std::uint64_t{1} << 24;
 
@@ -115,8 +116,8 @@ constexpr bool is_xts_unit(std::uint64_t bytes) {
     return bytes >= xts_least_unit && bytes <= xts_most_unit;
 }
 
-/// Whether `bytes` bytes can be cut into data units of `unit` bytes. The last unit may be shorter, but has at least one
-/// block.
+/// Whether `bytes` bytes can be cut into data units of `unit` bytes. The last unit may be shorter, but must have at
+/// least one block.
 constexpr bool is_whole_units(std::uint64_t bytes, std::uint64_t unit) {
     return bytes % unit == 0 || bytes % unit >= xts_least_unit;
 }

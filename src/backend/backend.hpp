@@ -1,6 +1,6 @@
-// The interface that every backend implements, and its two main types: a key and a group of messages.
+// The interface that every backend implements, and its two main types: keys and groups of messages.
 //
-// A backend handles blocks, modes and memory, but not file formats, padding or messages that arrive in pieces.
+// A backend processes blocks, modes and memory, but not file formats, padding or messages that arrive in pieces.
 #pragma once
 
 #include <atomic>
@@ -24,12 +24,12 @@
 
 namespace warpaes {
 
-/// An AES key, expanded once for both directions. Immutable; wipes itself.
+/// An AES key, expanded once for both directions. Immutable; wiped on destruction.
 class ExpandedKey {
 public:
-    /// `key`: 16, 24 or 32 bytes; throws Error{KEY_LENGTH} otherwise.
+    /// `key` must have 16, 24 or 32 bytes; otherwise throws Error{KEY_LENGTH}.
     explicit ExpandedKey(std::span<const std::uint8_t> key);
-    /// Uses a hash subkey other than E(K, 0). It may be used only on CPU lanes and for hashing.
+    /// Uses a hash subkey other than E(K, 0). Such a key may be used only on CPU lanes and for hashing.
     ExpandedKey(std::span<const std::uint8_t> key, FieldElement hash_subkey);
     ExpandedKey(const ExpandedKey&) = delete;
     ExpandedKey& operator=(const ExpandedKey&) = delete;
@@ -52,32 +52,32 @@ public:
     }
     /// Whether the hash subkey is not E(K, 0).
     [[nodiscard]] bool has_own_hash_subkey() const noexcept { return has_own_hash_subkey_; }
-    /// The GHASH tables of this key, made on first use. Thread-safe.
+    /// The GHASH tables of this key, created on first use. Thread-safe.
     [[nodiscard]] const HashKey& hash_key() const {
         if (!hash_key_ready_.load(std::memory_order_acquire)) make_hash_key_once();
         return *hash_key_;
     }
-    /// hash_key() if it is made already, or if the key has processed enough text to repay making it; else null. Counts
-    /// `bytes`, which are about to be processed.
+    /// Returns hash_key() if it already exists, or if the key has processed enough text to justify computing it;
+    /// otherwise null. Counts `bytes`, which are about to be processed.
     [[nodiscard]] const HashKey* hash_key_if_worth(std::uint64_t bytes) const {
         if (!hash_key_ready_.load(std::memory_order_acquire) && count_text(bytes) < worth_a_hash_key) return nullptr;
         return &hash_key();
     }
-    /// The first-round table for counter blocks, made on first use: 4 KiB that few keys need. Thread-safe.
+    /// The first-round table for counter blocks, created on first use: 4 KiB that few keys need. Thread-safe.
     [[nodiscard]] const FirstRound& first_round() const {
         if (!first_round_ready_.load(std::memory_order_acquire)) make_first_round_once();
         return **first_round_;
     }
 
-    /// first_round() if the key has processed enough text to repay making the table, which takes more than a
-    /// microsecond; else null. Counts `bytes`, which are about to be processed.
+    /// Returns first_round() if the table already exists, or if the key has processed enough text to justify computing
+    /// it, which takes more than a microsecond; otherwise null. Counts `bytes`, which are about to be processed.
     [[nodiscard]] const FirstRound* first_round_if_worth(std::uint64_t bytes) const {
         if (!first_round_ready_.load(std::memory_order_acquire) && count_text(bytes) < worth_a_first_round)
             return nullptr;
         return &first_round();
     }
 
-    /// Begins to load round keys and, for GCM, the powers for messages of `blocks` blocks: the keys of a batch's next
+    /// Starts to load round keys and, for GCM, the powers for messages of `blocks` blocks: the keys of a batch's next
     /// entries are rarely in the first-level cache.
     void prefetch(Mode mode, std::uint64_t blocks) const noexcept {
         constexpr std::size_t line = 64;
@@ -93,8 +93,8 @@ public:
         load(&hash_key_ready_, 1);
     }
 
-    /// Data that a backend derives from the key, made by T::make(key, result) on first use and kept with the key.
-    /// Thread-safe. All calls must be for one type: only one backend does this.
+    /// Data that a backend derives from the key: created by T::make(key, result) on first use and kept with the key.
+    /// Thread-safe. All calls must use the same type, because only one backend keeps such data.
     template <typename T>
     [[nodiscard]] const T& derived() const {
         if (!derived_ready_.load(std::memory_order_acquire)) {
@@ -109,12 +109,13 @@ public:
     }
 
 private:
-    /// Making the powers of H takes as long as hashing some kilobytes without them.
+    /// Computing the powers of H takes as long as hashing a few kilobytes without them.
     static constexpr std::uint64_t worth_a_hash_key = 8192;
     /// The table saves a fiftieth of a nanosecond per ten bytes (Zen 5).
     static constexpr std::uint64_t worth_a_first_round = std::uint64_t{1} << 20;
 
-    /// The text that the key has processed, with `bytes` more. Concurrent additions may be lost; it need not be exact.
+    /// Returns the amount of text that the key has processed, including `bytes` more. The number need not be exact:
+    /// concurrent additions may be lost.
     std::uint64_t count_text(std::uint64_t bytes) const {
         const std::uint64_t sum = text_bytes_.load(std::memory_order_relaxed) + bytes;
         text_bytes_.store(sum, std::memory_order_relaxed);
@@ -131,7 +132,8 @@ private:
     Secret<RoundKeys> decrypt_;
     Secret<Block>
         own_hash_subkey_;  // stored as a block, because g++ 12 warns of an overflow when a FieldElement is wiped
-    // std::call_once costs more than a short message's tag, even once the value exists, so a flag is tested first.
+    // std::call_once costs more than a short message's tag, even if the value already exists, so a flag is tested
+    // first.
     mutable std::atomic<bool> hash_key_ready_{false}, first_round_ready_{false}, derived_ready_{false};
     mutable std::atomic<std::uint64_t> text_bytes_{0};
     mutable std::once_flag hash_key_made_;
@@ -142,29 +144,29 @@ private:
     mutable std::shared_ptr<const void> derived_;
 };
 
-/// Registers `forget`, which is called with the serial number of every key that is destroyed. It lets a backend that
-/// keeps copies of keys discard them. Only one backend can register.
+/// Registers `forget`, which is called with the serial number of every key that is destroyed, so that a backend that
+/// keeps copies of keys can discard them. Only one backend can register.
 void when_key_ends(void (*forget)(std::uint64_t serial)) noexcept;
 
-/// A worker's share of a backend: staging memory, and for a GPU a device and a stream. Used by one thread at a time.
+/// A worker's part of a backend: staging memory, and for a GPU a device and a stream. Used by one thread at a time.
 class Lane {
 public:
     virtual ~Lane() = default;
     Lane(const Lane&) = delete;
     Lane& operator=(const Lane&) = delete;
 
-    /// The staging buffers, separate for input and output, of the size that was passed when the lane was opened;
-    /// page-locked for a GPU. Wiped when the lane is closed. Empty if the lane was opened with 0 bytes.
+    /// The staging buffers, separate for input and output, of the size with which the lane was opened; page-locked for
+    /// a GPU. Wiped when the lane is closed. Empty if the lane was opened with 0 bytes.
     [[nodiscard]] virtual std::span<std::uint8_t> input_staging() noexcept = 0;
     [[nodiscard]] virtual std::span<std::uint8_t> output_staging() noexcept = 0;
 
     /// Processes all messages of all groups, in any order; outputs, tags and failures are complete on return. Groups
-    /// read and write host memory, which is pageable unless the group is `direct`; a CUDA lane also takes memory of its
-    /// own device.
+    /// read and write host memory, which is pageable unless the group is `direct`; a CUDA lane also accepts memory of
+    /// its own device.
     virtual void run(std::span<const MessageGroup> groups) = 0;
     void run(const MessageGroup& group) { run({&group, 1}); }
 
-    /// Overwrites the first `bytes` of both staging buffers, and all data of earlier runs on a device.
+    /// Overwrites the first `bytes` bytes of both staging buffers, and all data of earlier runs on a device.
     virtual void wipe_staging(std::size_t bytes) noexcept {
         wipe(input_staging().first(bytes));
         wipe(output_staging().first(bytes));
@@ -177,37 +179,36 @@ protected:
     Lane() = default;
 };
 
-/// A backend or one of its devices, as found on this machine. Nominal GPU properties are used to estimate costs before
-/// a calibration; 0 means unknown.
+/// Nominal properties of a GPU, used to estimate costs before a calibration; 0 means unknown.
 struct GpuSpeed {
     int compute_capability = 0;  ///< 90 for 9.0
     double clock = 0;            ///< multiprocessor clock, in Hz
     double memory = 0;           ///< bytes per second
-    bool tensor_cores = true;    ///< whether they run GHASH of long messages
+    bool tensor_cores = true;    ///< whether tensor cores compute GHASH for long messages
 };
 
 struct BackendInfo {
     std::string name;
     std::string description;
-    std::string reason;  ///< the reason why it cannot run on this machine; empty if it can
+    std::string reason;  ///< why the backend or device cannot run on this machine; empty if it can
     int device = -1;
     int multiprocessors = 0;
     std::uint64_t memory_bytes = 0;
     GpuSpeed speed{};
-    bool gpu = false;  ///< Backend::is_gpu() of its backend
+    bool gpu = false;  ///< Backend::is_gpu() of the backend
     [[nodiscard]] bool usable() const noexcept { return reason.empty(); }
 };
 
 /// A stretch of a GCM-SIV message (RFC 8452), under the keys derived from its nonce. The data is in host memory, except
 /// on a GPU.
 struct GcmSivRun {
-    const ExpandedKey* key;  ///< its hash subkey is POLYVAL's, converted for GHASH (aes/gcm_siv.hpp)
+    const ExpandedKey* key;  ///< its hash subkey is POLYVAL's subkey, converted for GHASH (aes/gcm_siv.hpp)
     Block counter;           ///< the first counter block
     const std::uint8_t* input;
-    std::uint8_t* output;  ///< equal to the input or disjoint; null: the input is only hashed
+    std::uint8_t* output;  ///< equal to the input or disjoint from it; null: the input is only hashed
     std::uint64_t bytes;
-    Block*
-        digest;  ///< receives the GHASH digest of this stretch only, over the output if there is one; null: no digest
+    Block* digest;  ///< receives the GHASH digest of this stretch only, computed over the output if there is one; null:
+                    ///< no digest
 };
 using GcmSivFunction = void (*)(const GcmSivRun&);
 
@@ -218,42 +219,42 @@ public:
     Backend& operator=(const Backend&) = delete;
 
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
-    /// A CPU backend has one entry. A CUDA backend has one per device, or a single entry with the reason why there is
-    /// no device.
+    /// A CPU backend has one entry. A CUDA backend has one entry per device, or a single entry that gives the reason
+    /// why there is no device.
     [[nodiscard]] virtual const std::vector<BackendInfo>& info() const noexcept = 0;
     [[nodiscard]] bool usable() const noexcept { return info().front().usable(); }
-    /// Whether its devices are GPUs, which have their own memory.
+    /// Whether the backend's devices are GPUs, which have their own memory.
     [[nodiscard]] virtual bool is_gpu() const noexcept { return false; }
 
-    /// `device` is a CUDA device number; CPU backends ignore it. `staging_bytes`: see Lane::input_staging. `pool`:
-    /// threads that help to prepare very many messages, or null; it must outlive the lane. Thread-safe. Throws
-    /// Error{OUT_OF_MEMORY, DEVICE_MEMORY, DEVICE}.
+    /// `device` is a CUDA device number; CPU backends ignore it. `staging_bytes` is the size of each staging buffer.
+    /// `pool` provides threads that help to prepare very many messages, or is null; it must outlive the lane.
+    /// Thread-safe. Throws Error{OUT_OF_MEMORY}, Error{DEVICE_MEMORY} or Error{DEVICE}.
     [[nodiscard]] virtual std::unique_ptr<Lane> open_lane(int device, std::size_t staging_bytes,
                                                           Pool* pool = nullptr) = 0;
 
-    /// The function that processes short messages of this mode without a lane, for keys of `rounds` rounds; null if a
-    /// lane is at least as good. The function records all of the stack that it uses. In a parallel direction it never
-    /// fails, unless it is libcrypto's, which allocates memory.
+    /// Returns the function that processes short messages of this mode without a lane, for keys of `rounds` rounds;
+    /// null if a lane is at least as good. The function records all of the stack that it uses. In a parallel direction,
+    /// the function never fails, except in the libcrypto backend, because libcrypto allocates memory.
     [[nodiscard]] virtual ShortFunction short_function(Mode /*mode*/, Direction /*direction*/,
                                                        int /*rounds*/) const noexcept {
         return nullptr;
     }
 
-    /// Null if nothing is faster than ECB and GHASH on a lane.
+    /// Returns null if nothing is faster than ECB and GHASH on a lane.
     [[nodiscard]] virtual GcmSivFunction gcm_siv_function() const noexcept { return nullptr; }
 
 protected:
     Backend() = default;
 };
 
-/// Calls libcrypto's EVP. Available everywhere; the other CPU backends also use it for serial modes.
+/// Uses libcrypto's EVP interface. Available everywhere; the other CPU backends also use it for serial modes.
 Backend& libcrypto_backend();
 /// AES-NI with 128-bit registers.
 Backend& aesni_backend();
-/// VAES: 512-bit registers if the CPU has AVX-512, else 256-bit.
+/// VAES, with 512-bit registers if the CPU has AVX-512, otherwise with 256-bit registers.
 Backend& vaes_backend();
-/// Throws Error{BACKEND} if WARPAES_VECTOR_BITS has an unknown value. The variable limits the register width of the
-/// VAES backend.
+/// Throws Error{BACKEND} if WARPAES_VECTOR_BITS, which limits the register width of the VAES backend, has an unknown
+/// value.
 void check_vector_bits();
 /// The AES and PMULL instructions of 64-bit Arm.
 Backend& armv8_backend();

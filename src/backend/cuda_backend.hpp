@@ -1,5 +1,6 @@
-// The CUDA backend's interface beyond the common one: work in device memory and on a caller's stream.
-// Engine::gpu() is the one that an engine uses. Its memory is in gpu_memory.hpp, its tuning in gpu_tuning.hpp.
+// The CUDA backend's interface in addition to the common interface: work in device memory and on a caller's stream.
+// Engine::gpu() returns the backend that an engine uses. gpu_memory.hpp describes its memory, and gpu_tuning.hpp its
+// tuning.
 #pragma once
 
 #include <chrono>
@@ -15,8 +16,8 @@
 
 namespace warpaes {
 
-/// Random numbers (include/warpaes/numbers.h) from the key stream that begins at `counter`. `bytes` is a whole count of
-/// numbers, at any alignment.
+/// Random numbers (include/warpaes/numbers.h) from the key stream that begins at `counter`. `bytes` is a multiple of
+/// the size of a number, and the output may have any alignment.
 struct NumbersRun {
     const ExpandedKey* key;
     Block counter;
@@ -26,7 +27,7 @@ struct NumbersRun {
     std::uint64_t bytes;
 };
 
-/// The caller's stream for a call that does not wait: a cudaStream_t, null for the default stream.
+/// The caller's stream for an asynchronous call: a cudaStream_t, null for the default stream.
 struct CallerStream {
     void* stream = nullptr;
 };
@@ -36,35 +37,36 @@ public:
     [[nodiscard]] bool is_gpu() const noexcept final { return true; }
     /// Whether the driver is already loaded. If not, info() and usable() load it, which is slow.
     [[nodiscard]] virtual bool is_loaded() const noexcept = 0;
-    /// Whether this backend has worked in this process. If not, its first call creates a CUDA context, which takes a
-    /// few tenths of a second.
+    /// Whether this backend has done any work in this process. If not, its first call creates a CUDA context, which
+    /// takes a few tenths of a second.
     [[nodiscard]] virtual bool is_awake() const noexcept = 0;
 
     /// Processes a one-message group whose input and output are in memory of `device`. Its mode is GCM or a mode
     /// without tags. With GCM, the associated data is passed as a digest. Key, IV, J0 and an expected tag in host
-    /// memory are copied before this returns. Without a stream, the message is complete on return, after earlier work
-    /// on the default stream; its tag and `failed` are in host memory. With a stream, it is enqueued: encryption writes
-    /// a tag of 16 bytes to that device's memory or to page-locked memory; decryption takes the expected tag from there
-    /// or from any host memory, writes the status to `statuses`, and wipes an output that is not authentic.
-    /// Thread-safe. Throws Error{DEVICE, DEVICE_MEMORY}.
+    /// memory are copied before this function returns. Without a stream, the message is complete on return, after
+    /// earlier work on the default stream; its tag and `failed` are in host memory. With a stream, the message is
+    /// enqueued: encryption writes a 16-byte tag to that device's memory or to page-locked memory; decryption reads the
+    /// expected tag from there or from any host memory, writes the status to `statuses`, and wipes an output that is
+    /// not authentic. Thread-safe. Throws Error{DEVICE} or Error{DEVICE_MEMORY}.
     virtual void run(const MessageGroup& message, int device, std::optional<CallerStream> stream) = 0;
     /// Enqueues groups of any kind on `stream` (a cudaStream_t, null for the default stream) of `device`. Inputs,
     /// outputs and tags to be written are on `device`. IVs, associated data, keys and expected tags are also there, or
-    /// in host memory, which is copied before this returns. `stream` may be in capture: the graph then owns everything
-    /// that it needs, including keys, and must not run twice at the same time. Outputs that are not authentic are
-    /// wiped, and `statuses` receives the results. Thread-safe. Throws Error{DEVICE, DEVICE_MEMORY}.
+    /// in host memory, which is copied before this function returns. `stream` may be in capture: the graph then owns
+    /// everything that it needs, including keys, and must not run twice at the same time. Outputs that are not
+    /// authentic are wiped, and `statuses` receives the results. Thread-safe. Throws Error{DEVICE} or
+    /// Error{DEVICE_MEMORY}.
     virtual void enqueue(std::span<const MessageGroup> groups, int device, void* stream) = 0;
-    /// Enqueues the generation of numbers in memory of `device`. The key is copied before this returns. `stream` may be
-    /// in capture. Thread-safe. Throws Error{DEVICE}.
+    /// Enqueues the generation of numbers in memory of `device`. The key is copied before this function returns.
+    /// `stream` may be in capture. Thread-safe. Throws Error{DEVICE}.
     virtual void enqueue(const NumbersRun& numbers, int device, void* stream) = 0;
     /// Processes a run whose input and output are in memory of `device`. The run starts after earlier work on the
-    /// default stream and is complete on return. Thread-safe. Throws Error{DEVICE, DEVICE_MEMORY}.
+    /// default stream and is complete on return. Thread-safe. Throws Error{DEVICE} or Error{DEVICE_MEMORY}.
     virtual void run(const GcmSivRun& run, int device) = 0;
     /// Like run(GcmSivRun), but generates numbers.
     virtual void run(const NumbersRun& numbers, int device) = 0;
-    /// Whether any device's memory holds expanded keys that are kept for later batches. Thread-safe.
+    /// Whether the memory of any device contains expanded keys that are kept for later batches. Thread-safe.
     [[nodiscard]] virtual bool keeps_keys() noexcept = 0;
-    /// Overwrites the kept keys that no batch has begun or ended to use since `time`. A key that is in use is
+    /// Overwrites the kept keys whose use no batch has started or ended since `time`. A key that is in use is
     /// overwritten by a later call or batch. Thread-safe. Throws Error{DEVICE} if any key could not be overwritten.
     virtual void wipe_keys_before(std::chrono::steady_clock::time_point time) = 0;
 };

@@ -9,20 +9,21 @@
 
 namespace warpaes {
 
-/// The kind of memory that a buffer is in. Values are those of `warpaes_memory` in the C ABI.
+/// The kind of memory that contains a buffer. The values match `warpaes_memory` in the C ABI.
 enum class Memory { pageable = 0, page_locked = 1, device = 2 };
 
-/// `by_driver`: GpuMemory::allocate(). Others are pages of the host, page-locked if there is a GPU.
+/// `by_driver` means GpuMemory::allocate(). The other values mean pages of the host, which are page-locked if there is
+/// a GPU.
 enum class Allocation : std::uint8_t { pages, locked_pages, by_driver };
 
 /// The properties of a kind of memory.
 struct MemoryKind {
     Required<const char*> name;
     Required<Memory> kind;
-    Required<bool> on_device;  ///< a device owns it, and work on it runs there
+    Required<bool> on_device;  ///< a device owns the memory, and work on the memory runs on that device
     Required<bool> direct;     ///< GPUs copy it without staging
     Required<Allocation> allocation;
-    Required<Memory> costs;  ///< the kind whose costs it has
+    Required<Memory> costs;  ///< the kind of memory with the same costs
 };
 
 /// In the order of the values of `warpaes_memory`. The last line is WARPAES_MEMORY_SHARED.
@@ -47,7 +48,7 @@ struct MemoryPlace {
     int device = -1;  ///< -1 for memory that is not on a device
 };
 
-/// The device that the memory belongs to, or -1 for host memory.
+/// Returns the device that owns the memory, or -1 for host memory.
 constexpr int device_of(const MemoryPlace& place) {
     return place.device;
 }
@@ -63,36 +64,36 @@ struct MemoryStretch {
     }
 };
 
-/// The memory of the devices of one kind. engine/memory.cpp calls it.
+/// The memory of all devices of one kind. Used by engine/memory.cpp.
 class GpuMemory {
 public:
-    /// Returns the memory that `pointer` is in: pageable if there is no usable device. Never creates a CUDA context.
-    /// Thread-safe.
+    /// Returns the kind and device of the memory that contains `pointer`: pageable if there is no usable device. Never
+    /// creates a CUDA context. Thread-safe.
     [[nodiscard]] virtual MemoryPlace place(const void* pointer) noexcept = 0;
-    /// Returns the memory of the same kind around `pointer`. With `far`, memory on a device extends to its whole
-    /// allocation, which takes longer to find.
+    /// Returns the memory of the same kind around `pointer`. With `far`, a stretch of device memory extends to its
+    /// whole allocation, which takes longer to determine.
     [[nodiscard]] virtual MemoryStretch stretch(const void* pointer, bool far) noexcept = 0;
-    /// Waits for everything enqueued on `stream` (a cudaStream_t, null for the default stream). This and the following
-    /// functions throw Error{STATE} if it is in capture.
+    /// Waits for all work enqueued on `stream` (a cudaStream_t, null for the default stream). This function and the
+    /// following functions throw Error{STATE} if the stream is in capture.
     virtual void synchronize(int device, void* stream) = 0;
-    /// Copies `bytes` bytes between any two places. The copy starts after earlier work on `stream` and is complete on
+    /// Copies `bytes` bytes between any two buffers. The copy starts after earlier work on `stream` and is complete on
     /// return.
     virtual void copy(void* to, const void* from, std::size_t bytes, int device, void* stream) = 0;
     /// Copies `rows` rows of `bytes` bytes, which begin `to_stride` and `from_stride` bytes apart.
     virtual void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                            std::size_t bytes, std::size_t rows, int device, void* stream) = 0;
-    /// Writes zeros. Complete on return, after earlier work on `stream`.
+    /// Writes zeros. Complete on return, and ordered after earlier work on `stream`.
     virtual void clear(void* memory, std::size_t bytes, int device, void* stream) = 0;
     /// Locks the pages of the caller's memory. Every device can copy to and from them until they are unregistered.
-    /// Returns false if the driver locks only pages that it allocates itself, as in NVIDIA's confidential computing.
+    /// Returns false if the driver can lock only pages that it allocates itself, as in NVIDIA's confidential computing.
     [[nodiscard]] virtual bool host_register(void* pointer, std::size_t bytes) = 0;
     virtual void host_unregister(void* pointer) noexcept = 0;
-    /// False once host_register has returned false.
+    /// Returns false once host_register has returned false.
     [[nodiscard]] virtual bool registers() const noexcept = 0;
-    /// Memory from the driver, not zeroed. `device` is the owner of memory that is on a device. Page-locked memory is
-    /// not aligned to pages, and nullptr if the driver cannot allocate it.
+    /// Allocates memory from the driver, not zeroed. `device` is the owner of device memory. Page-locked memory is not
+    /// aligned to pages; the result is nullptr if the driver cannot allocate it.
     [[nodiscard]] virtual void* allocate(Memory kind, int device, std::size_t bytes) = 0;
-    /// Overwrites memory on a device first.
+    /// Releases the memory; device memory is overwritten first.
     virtual void release(Memory kind, void* pointer) noexcept = 0;
 
     [[nodiscard]] void* host_alloc(std::size_t bytes) { return allocate(Memory::page_locked, -1, bytes); }
@@ -104,10 +105,10 @@ protected:
     ~GpuMemory() = default;
 };
 
-/// The memory of CUDA devices, of which a build without CUDA has none. Only engine/memory.cpp and tests use it.
+/// The memory of CUDA devices; a build without CUDA has no devices. Only engine/memory.cpp and tests use it.
 GpuMemory& gpu_memory();
 
-/// Whether no pointer can be on a device at present. Thread-safe.
+/// Whether no pointer can refer to device memory at present. Thread-safe.
 bool all_memory_is_the_hosts() noexcept;
 
 }  // namespace warpaes

@@ -11,13 +11,13 @@ namespace warpaes {
 
 class ExpandedKey;
 
-/// One item of every message of a group: the item of message i begins i strides after the first. With stride 0 all
-/// messages share it.
+/// One item of every message in a group: the item of message i begins i strides after the first item. With stride 0,
+/// all messages share the item.
 struct Elements {
     std::uint8_t* first = nullptr;
     std::uint64_t stride = 0;
 
-    /// An item that is only read.
+    /// Returns an item that is only read.
     [[nodiscard]] static Elements of(const void* first, std::uint64_t stride = 0) noexcept {
         return {const_cast<std::uint8_t*>(static_cast<const std::uint8_t*>(first)), stride};
     }
@@ -26,16 +26,17 @@ struct Elements {
 };
 
 /// `count` messages of the same shape (mode, direction and lengths), with key, IV, associated data, data and tag at
-/// equal distances. A buffer is a one-message group. So is a stretch of a longer message, whose `iv` is the chaining
-/// value before the stretch: IV, counter, or previous ciphertext (for CFB8 and CFB1 the shift register). Processing a
-/// group does not change the chaining value: see engine/chain.hpp.
+/// equal distances. A single message is a group with a count of 1. So is a stretch of a longer message, whose `iv` is
+/// the chaining value before the stretch: IV, counter, or previous ciphertext (for CFB8 and CFB1 the shift register).
+/// Processing a group does not change the chaining value; see engine/chain.hpp.
 ///
 /// ECB and CBC: whole blocks. CTR, OFB, CFB128: any length, but a stretch that does not end on a block boundary is the
-/// last one of its message. CFB8 and CFB1: any number of bytes; for CFB1, the last stretch may have `unused_bits`. XTS:
-/// `iv` is the number of the first data unit, a little-endian number that grows from unit to unit (IEEE 1619, 5.1);
-/// `length` is a number of whole units, but the last unit of a message may be shorter, down to 16 bytes. GCM takes an
-/// IV of any length, CCM (SP 800-38C) one of 7 to 13 bytes, ECB and CMAC none, all others 16 bytes. CMAC (SP 800-38B)
-/// has no output; it writes tags, and with Direction::decrypt it compares them. GCM without data is GMAC.
+/// last stretch of its message. CFB8 and CFB1: any number of bytes; for CFB1, the last stretch may have `unused_bits`.
+/// XTS: `iv` is the number of the first data unit, a little-endian number that grows from unit to unit (IEEE 1619,
+/// 5.1); `length` is a number of whole units, but the last unit of a message may be shorter, with at least 16 bytes.
+/// GCM allows an IV of any length, CCM (SP 800-38C) an IV of 7 to 13 bytes, ECB and CMAC none, and all other modes 16
+/// bytes. CMAC (SP 800-38B) has no output: it writes tags, and with Direction::decrypt it compares them. GCM without
+/// data is GMAC.
 struct MessageGroup {
     Mode mode;
     Direction direction;
@@ -51,7 +52,7 @@ struct MessageGroup {
     /// GCM, CCM, CMAC: written on encryption, expected on decryption. Nothing beyond `tag_length` is written.
     Elements tag;
     std::uint64_t tag_length = 0;
-    /// One key for all messages; or null, and each message has `key_bytes` bytes at `keys`.
+    /// One key for all messages; or null, and then each message has `key_bytes` bytes at `keys`.
     const ExpandedKey* key = nullptr;
     Elements keys;
     std::uint32_t key_bytes = 0;
@@ -67,49 +68,50 @@ struct MessageGroup {
     const Block* aad_digest = nullptr;
     /// GCM: marks a stretch of a message. `digest`, in host memory, receives the digest of the stretch's ciphertext,
     /// padded with zeros to whole blocks; there is no tag. The stretch begins at block `first_block` of the message.
-    /// Without an output the input is only hashed, as associated data is. GHASH is linear: a message can be cut
+    /// Without an output, the input is only hashed, like associated data. GHASH is linear: a message can be cut
     /// anywhere, each part hashed from zero, and the parts' digests summed as `part * H^(blocks after it)`
     /// (aes/ghash.hpp).
     Block* digest = nullptr;
     std::uint64_t first_block = 0;
-    /// `count` bytes in host memory, or null. Decryption writes 1 for a message whose tag is wrong, and wipes its
-    /// output; it writes nothing for the others.
+    /// `count` bytes in host memory, or null. Decryption writes 1 for each message whose tag is wrong, and wipes the
+    /// message's output; the bytes of other messages are not written.
     std::uint8_t* failed = nullptr;
     /// For work on a caller's stream: `count` values of warpaes_status in memory of the messages' device, or null.
     /// Decryption writes for each message whether it is authentic.
     std::int32_t* statuses = nullptr;
-    /// The device that holds all memory of the messages except `failed`; -1: not determined.
+    /// The device that contains all memory of the messages except `failed`; -1: not determined.
     int device = -1;
-    /// A lane may access input and output in place: a GPU lane accesses its own memory, page-locked memory or a few
-    /// bytes. The IV, J0 and associated data must then be in host memory; tags can be anywhere.
+    /// Whether a lane may access input and output in place. A GPU lane can access its own memory, page-locked memory,
+    /// or a few bytes of any memory. The IV, J0 and associated data must then be in host memory; tags can be anywhere.
     bool direct = false;
-    /// The group is larger than the caches and not processed in place, or is part of such a group: caching it does not
-    /// help.
+    /// Whether the group is larger than the caches and not processed in place, or is part of such a group; caching it
+    /// is useless.
     bool beyond_caches = false;
-    /// On a GPU, input and output in page-locked memory are read and written in place, regardless of their length.
+    /// Whether, on a GPU, input and output in page-locked memory are read and written in place, regardless of their
+    /// length.
     bool zero_copy = false;
 
-    /// Messages [first, first + n) of the group.
+    /// Returns messages [first, first + n) of the group.
     [[nodiscard]] MessageGroup slice(std::uint64_t first, std::uint64_t n) const;
     [[nodiscard]] int rounds() const noexcept;
 };
 
-/// At this length and above, a message's input and output do not fit in the last-level cache together, or in one
+/// From this length onwards, a message's input and output together do not fit in the last-level cache, or in one
 /// processor's share of a large cache.
 [[nodiscard]] std::uint64_t cached_bytes();
-/// A core's own caches hold this many bytes of each of two buffers.
+/// A core's private caches can hold this many bytes of each of two buffers.
 [[nodiscard]] std::uint64_t core_cached_bytes();
-/// Whether the messages are not processed in place, and input and output do not fit in the last-level cache together.
+/// Whether the messages are not processed in place, and input and output together do not fit in the last-level cache.
 [[nodiscard]] bool is_beyond_caches(const MessageGroup& group);
 
-/// A stretch of a message as a group. `chain` and the key must outlive it.
+/// Returns a stretch of a message as a group. `chain` and the key must outlive the result.
 [[nodiscard]] MessageGroup stretch_of(Mode mode, Direction direction, const ExpandedKey& key, const Block& chain,
                                       const std::uint8_t* input, std::uint8_t* output, std::uint64_t length);
 
-/// The pre-counter block J0 of message `index` of a GCM group that has 12-byte IVs or a `j0`.
+/// Returns the pre-counter block J0 of message `index` of a GCM group with 12-byte IVs or with a `j0`.
 [[nodiscard]] Block j0_of(const MessageGroup& group, std::uint64_t index = 0);
 
-/// Copies rows between two places in host memory that do not overlap.
+/// Copies rows between two buffers in host memory that do not overlap.
 void copy_rows(std::uint8_t* to, std::uint64_t to_stride, const std::uint8_t* from, std::uint64_t from_stride,
                std::uint64_t bytes, std::uint64_t rows);
 

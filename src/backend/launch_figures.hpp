@@ -1,5 +1,5 @@
-// The individual figures of a launch table: their names, the values that a tuning tries, and the limits of a GPU. Not
-// for .cu files: gcc warns about the code that nvcc makes of pointers to members.
+// The individual figures of a launch table: their names, the values that a tuning run tries, and the limits of a GPU.
+// .cu files must not include this header: gcc warns about the code that nvcc generates for pointers to members.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct LaunchFigure {
 /// Returns an empty string if `gpu` can use this table; otherwise a sentence that names the figure that prevents it.
 [[nodiscard]] std::string objection(const LaunchTable& table, const GpuShape& gpu);
 
-/// 4096 gives "4096"; `never` gives its name.
+/// Returns "4096" for 4096, and the name of `never` for `never`.
 [[nodiscard]] std::string figure_text(std::uint32_t value);
 
 }  // namespace warpaes

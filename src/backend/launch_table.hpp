@@ -1,5 +1,5 @@
-// The tunable figures of GPU launches. Each architecture has a row of them (cuda/tuning/architectures.hpp), which
-// `warpaes tune` replaces with measured values. Results do not depend on any figure.
+// The tunable figures of GPU launches. Each architecture has a row of default values (cuda/tuning/architectures.hpp),
+// which `warpaes tune` replaces with measured values. Results do not depend on any figure.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@ namespace warpaes {
 /// Shared memory of one T-table.
 inline constexpr std::size_t table_bytes_each = 32 * 1024;
 
-/// As a threshold: the limit is never reached.
+/// The value of a limit that is never reached.
 inline constexpr std::uint32_t never = ~std::uint32_t{0};
 
-/// The defaults are the H200's values; bench/results/launches has their measurements.
+/// The default values are the H200's; bench/results/launches contains their measurements.
 struct LaunchTable {
     std::uint32_t tables = 4;
     std::uint32_t threads = 1024;
@@ -32,7 +32,7 @@ struct LaunchTable {
 /// How a GPU multiplies bit matrices.
 enum class BitProducts : std::uint8_t {
     none,      ///< 7.5: uses XOR instead of AND
-    emulated,  ///< by a subroutine of byte products, which nvcc 13 generates for `mma.sync` from 10.0 on
+    emulated,  ///< by a subroutine of byte products, which nvcc 13 generates for `mma.sync` from 10.0 onwards
     mma,       ///< 8.x and 9.0: one instruction
     wgmma      ///< 9.0 only, in addition to `mma`
 };

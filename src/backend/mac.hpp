@@ -1,4 +1,5 @@
-// CBC-MAC (SP 800-38C, 6.1) and CMAC (SP 800-38B) over bytes that arrive in pieces of any size, by CBC encryption.
+// CBC-MAC (SP 800-38C, 6.1) and CMAC (SP 800-38B), computed with CBC encryption, over bytes that arrive in pieces of
+// any size.
 #pragma once
 
 #include <algorithm>
@@ -13,16 +14,16 @@ namespace warpaes {
 
 /// The state between pieces.
 struct MacState {
-    Block chain{};         ///< after the blocks that have been processed
-    Block last{};          ///< the last block always stays here, because CMAC treats it differently
+    Block chain{};         ///< the chaining value after the processed blocks
+    Block last{};          ///< the last block, which is never processed early because CMAC treats it differently
     std::size_t used = 0;  ///< bytes in `last`
 };
 
-/// `encrypt(chain, blocks, bytes)` encrypts whole blocks in host memory by CBC, in place.
+/// `encrypt(chain, blocks, bytes)` encrypts whole blocks in host memory with CBC, in place.
 template <typename Encrypt>
 class CbcMac {
 public:
-    /// `bytes` is the expected number, for the size of the buffer.
+    /// `bytes` is the expected number of bytes, which determines the size of the buffer.
     CbcMac(Encrypt encrypt, std::uint64_t bytes, const MacState& state = {})
         : encrypt_(std::move(encrypt)),
           buffer_(static_cast<std::size_t>(std::min(bytes, most) / block_bytes + 2) * block_bytes),
@@ -39,13 +40,13 @@ public:
             bytes = bytes.subspan(n);
         }
     }
-    /// Adds zeros up to a whole block.
+    /// Adds zeros up to a whole number of blocks.
     void pad() {
         static constexpr Block zeros{};
         add(std::span(zeros).first((block_bytes - used_ % block_bytes) % block_bytes));
     }
 
-    /// CBC-MAC of whole blocks.
+    /// Returns the CBC-MAC of whole blocks.
     [[nodiscard]] Block value() {
         flush(used_);
         return *chain_;

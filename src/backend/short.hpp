@@ -1,4 +1,4 @@
-// Short messages. Choosing a backend for such a message would take longer than processing it, so it is processed
+// Short messages. Choosing a backend for a short message would take longer than processing it, so it is processed
 // immediately.
 #pragma once
 
@@ -10,16 +10,16 @@ namespace warpaes {
 
 class ExpandedKey;
 
-/// One whole message, already checked, all of it in host memory. Modes and lengths are as in Run. GCM with a 12-byte IV
-/// is the only mode with tags.
+/// One whole message, already checked, entirely in host memory. Modes and lengths are as in Run. GCM with a 12-byte IV
+/// is the only supported mode with tags.
 struct ShortMessage {
     Mode mode;
     Direction direction;
     const ExpandedKey* key;
     const std::uint8_t* round_keys;  ///< round keys of the cipher (FIPS 197, 5.1)
-    const std::uint8_t* iv;          ///< 16 bytes; GCM 12 bytes; ECB none
+    const std::uint8_t* iv;          ///< 16 bytes; 12 bytes for GCM; none for ECB
     const std::uint8_t* input;
-    std::uint8_t* output;  ///< equal to the input or disjoint
+    std::uint8_t* output;  ///< equal to the input or disjoint from it
     std::uint64_t length;  ///< bytes
     // GCM:
     const std::uint8_t* aad = nullptr;

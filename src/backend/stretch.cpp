@@ -21,7 +21,7 @@ Block load(const std::uint8_t* from, std::size_t bytes) {
     return block;
 }
 
-/// The GHASH digest of the data, hashed from zero.
+/// Returns the GHASH digest of the data, hashed from zero.
 FieldElement digest_of(StretchLane& lane, const ExpandedKey& key, const std::uint8_t* data, std::uint64_t bytes) {
     if (bytes == 0) return {};
     Secret<Block> digest;
@@ -52,7 +52,7 @@ private:
     Secret<Block> one_;
 };
 
-/// A GCM run over a stretch, one message, or several messages under the same key with 12-byte IVs and the same
+/// A GCM run over one stretch, one message, or several messages under the same key with 12-byte IVs and the same
 /// associated data.
 class GcmMessages {
 public:
@@ -62,8 +62,8 @@ public:
         return g.mode == Mode::gcm && (g.count == 1 || (alike && g.key != nullptr));
     }
 
-    /// `last` is null, or one more message to process after the group's. It starts where the group's next message would
-    /// start, and is at most as long as the others.
+    /// `last` is null, or one more message to process after the group's messages. It starts where the group's next
+    /// message would start, and is at most as long as the group's messages.
     GcmMessages(StretchLane& lane, const MessageGroup& group, const MessageGroup* last, const ExpandedKey& key)
         : lane_(lane),
           g_(group),
@@ -78,7 +78,7 @@ public:
         Secret<Block> aad;
         if (!stretch) *aad = aad_digest();
         const std::uint64_t last_bytes = last_ != nullptr ? last_->length : g_.length;
-        // The expected tags are fetched before the run, because an in-place run may overwrite them.
+        // The expected tags are copied before the run, because an in-place run may overwrite them.
         if (settles()) each([&](const MessageGroup& g, std::size_t first) { fetch_tags(g, expected.data() + first); });
         if (lane_.device() >= 0 && !stretch && count_ == 1 && last_bytes == 0) {
             // A launch costs more than encrypting one block on the CPU.
@@ -117,7 +117,7 @@ public:
     }
 
 private:
-    /// Whether the messages' tags are compared with the expected ones.
+    /// Whether the messages' tags are compared with the expected tags.
     [[nodiscard]] bool settles() const { return g_.digest == nullptr && g_.direction == Direction::decrypt; }
 
     /// Calls `work(group, index of its first message)` for the group and for the additional message.
@@ -156,7 +156,7 @@ private:
     std::size_t count_;
 };
 
-/// One message of a group in any mode except GCM, under its key.
+/// One message of a group in any mode except GCM, under the message's key.
 class OneMessage {
 public:
     OneMessage(StretchLane& lane, const MessageGroup& group, std::uint64_t index, const ExpandedKey& key)
@@ -193,7 +193,7 @@ private:
                            .unused_bits = g_.unused_bits});
     }
 
-    /// The MAC of an input of about `bytes` bytes.
+    /// Returns an object that computes the MAC of an input of about `bytes` bytes.
     auto mac(std::uint64_t bytes) {
         return CbcMac(
             [this](const Block& chain, std::uint8_t* blocks, std::size_t n) {
@@ -241,7 +241,7 @@ private:
     std::span<const std::uint8_t> iv_, aad_;
 };
 
-/// Whether `next` can be appended to the group: one more message, at most as long as the group's messages.
+/// Whether `next` can be appended to the group: it is a single message, at most as long as the group's messages.
 bool continues(const MessageGroup& g, const MessageGroup& next) {
     const auto follows = [&](const Elements& e, const Elements& its) { return its.first == e.at(g.count); };
     return g.count != 0 && next.count == 1 && next.mode == g.mode && next.direction == g.direction &&

@@ -1,5 +1,5 @@
-// Computes, compares and writes tags, and handles the output if a tag is wrong. All backends use this code, except that
-// kernels compare tags themselves.
+// Computes, compares and writes tags, and wipes the output if a tag is wrong. All backends use this code, but kernels
+// compare tags themselves.
 #pragma once
 
 #include <openssl/crypto.h>
@@ -17,13 +17,14 @@ namespace warpaes {
     return CRYPTO_memcmp(tag.data(), expected.data(), expected.size()) == 0;
 }
 
-/// The tag of a GCM message (SP 800-38D, 7.1), computed from the digests of its associated data and of its ciphertext.
+/// Returns the tag of a GCM message (SP 800-38D, 7.1), computed from the digests of its associated data and of its
+/// ciphertext.
 [[nodiscard]] Block gcm_tag(const ExpandedKey& key, const Block& j0, const Block& aad_digest, std::uint64_t aad_bytes,
                             FieldElement digest, std::uint64_t bytes);
 
-/// Compares the computed tags of a group that is decrypted with the expected ones. Marks the messages whose tag is
-/// wrong in `failed`, and calls `wipe(marks)` for their outputs: `marks` has one byte per message, which is not 0 for
-/// these messages.
+/// Compares the computed tags of a decrypted group with the expected tags. Marks the messages whose tag is wrong in
+/// `failed`, and calls `wipe(marks)` for their outputs. `marks` has one byte per message, which is not 0 for these
+/// messages.
 template <typename Wipe>
 void settle_tags(const MessageGroup& g, const Block* tags, const Block* expected, const Wipe& wipe) {
     std::vector<std::uint8_t> wrong;
@@ -36,8 +37,8 @@ void settle_tags(const MessageGroup& g, const Block* tags, const Block* expected
     if (!wrong.empty() && g.length != 0 && g.output.first != nullptr) wipe(std::span<const std::uint8_t>(wrong));
 }
 
-/// Finishes a message with its computed tag, in host memory: encryption writes it; decryption compares it with the
-/// given one as settle_tags() does.
+/// Finishes a message with its computed tag, in host memory: encryption writes the tag; decryption compares it with the
+/// expected tag, like settle_tags().
 template <typename Wipe>
 void settle_tag(const MessageGroup& one, const Block& tag, const Wipe& wipe) {
     const auto bytes = static_cast<std::size_t>(one.tag_length);

@@ -1,6 +1,6 @@
-// Overwrites the secrets that a call leaves where no object owns them: round keys that the compiler spilled, blocks in
-// stack frames that have ended, and the vector registers, which lazy binding of symbols saves on the caller's stack.
-// The stack is overwritten as far down as it was used, at the end of a call or of a thread's task.
+// Overwrites secrets that a call leaves in memory that no object owns: round keys that the compiler spilled, blocks in
+// stack frames that have ended, and the vector registers, which lazy binding of symbols saves on the caller's stack. At
+// the end of a call or of a thread's task, the stack is overwritten down to the deepest address that was used.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,17 @@ inline constexpr std::size_t usual_stack = 2048;
 
 namespace detail {
 
-/// The lowest stack address that this thread has noted; 0: no cleaning call is in progress.
+/// The lowest stack address that this thread has recorded; 0: no cleaning call is in progress.
 #if !defined(WARPAES_CUDA_RUNTIME)
-// A short message takes 12 ns and reads it several times. All thread-local variables of the library are therefore in
-// static TLS. dlopen has little room for it, so the variables are few and small (tests/project/test_tls.py). If the
-// CUDA runtime is linked in, dlopen finds no room there, because the runtime's variables are large.
+// A short message takes 12 ns and reads this variable several times. All thread-local variables of the library are
+// therefore in static TLS. dlopen has little room for static TLS, so the variables are few and small
+// (tests/project/test_tls.py). If the CUDA runtime is linked in, its large variables leave no room, and this variable
+// is not in static TLS.
 [[gnu::tls_model("initial-exec")]]
 #endif
 extern constinit thread_local std::uintptr_t deepest;
 
-/// Starts noting the stack depth. Returns whether this is the thread's outermost cleaning call, which must clean up.
+/// Starts recording the stack depth. Returns whether this is the thread's outermost cleaning call, which must clean up.
 [[nodiscard]] bool begin_clean_stack(std::size_t least) noexcept;
 [[gnu::always_inline]] inline void clear_vector_registers() noexcept {
 #if defined(__x86_64__)
@@ -40,8 +41,8 @@ extern constinit thread_local std::uintptr_t deepest;
             "vpxord %%zmm31, %%zmm31, %%zmm31\n" ::);
     }
     if (__builtin_cpu_supports("avx")) {
-        // Writing the lower part of a register clears its upper parts too. Sixteen such instructions take a quarter of
-        // vzeroall's time.
+        // Writing the lower part of a register also clears its upper parts. Sixteen such instructions take a quarter of
+        // the time of vzeroall.
         asm volatile(
             "vpxor %%xmm0, %%xmm0, %%xmm0\n vpxor %%xmm1, %%xmm1, %%xmm1\n vpxor %%xmm2, %%xmm2, %%xmm2\n"
             "vpxor %%xmm3, %%xmm3, %%xmm3\n vpxor %%xmm4, %%xmm4, %%xmm4\n vpxor %%xmm5, %%xmm5, %%xmm5\n"
@@ -62,7 +63,7 @@ extern constinit thread_local std::uintptr_t deepest;
     }
 #elif defined(__aarch64__)
     // The lower halves of v8 to v15 belong to the caller and have not changed since this function was called. Writing
-    // them clears the upper parts, including those of SVE registers.
+    // them to themselves clears the upper parts, including those of SVE registers.
     asm volatile(
         "movi v0.2d, #0\n movi v1.2d, #0\n movi v2.2d, #0\n movi v3.2d, #0\n movi v4.2d, #0\n movi v5.2d, #0\n"
         "movi v6.2d, #0\n movi v7.2d, #0\n fmov d8, d8\n fmov d9, d9\n fmov d10, d10\n fmov d11, d11\n"
@@ -75,8 +76,8 @@ extern constinit thread_local std::uintptr_t deepest;
 #endif
 }
 
-/// Overwrites the stack from the caller's stack pointer down to `to`, which is below. Vector registers are already
-/// zero.
+/// Overwrites the stack from the caller's stack pointer down to the lower address `to`. The vector registers must
+/// already be zero.
 [[gnu::always_inline]] inline void wipe_below(std::uintptr_t to) noexcept {
 #if defined(__x86_64__)
     // The stack pointer is moved down during the loop, because a signal handler may use the memory below it.
@@ -123,7 +124,7 @@ template <typename Work>
 
 }  // namespace detail
 
-/// Calls `work()` and removes its traces from the stack and the vector registers. A nested call only calls `work()`.
+/// Calls `work()` and removes its data from the stack and the vector registers. A nested call only calls `work()`.
 template <typename Work>
 decltype(auto) clean_stack(Work&& work) {
     struct End {
@@ -135,11 +136,11 @@ decltype(auto) clean_stack(Work&& work) {
     return detail::in_a_frame_of_its_own(std::forward<Work>(work));
 }
 
-/// Stack bytes of a function that keeps only pointers and lengths in its frame.
+/// Stack size in bytes of a function that keeps only pointers and lengths in its frame.
 inline constexpr std::size_t short_stack = 256;
 
-/// Like clean_stack(), but overwrites little more than is noted below this function. It is for messages that take less
-/// time than a full cleanup. `function` is called directly, so the caller's frame holds none of its data.
+/// Like clean_stack(), but overwrites little more than the depth recorded below this function. Used for messages that
+/// take less time than a full cleanup. `function` is called directly, so the caller's frame contains none of its data.
 template <typename Argument>
 [[gnu::always_inline]] inline bool clean_after(bool (*function)(const Argument&), const Argument& argument) {
     if (detail::deepest != 0) return function(argument);

@@ -1,4 +1,4 @@
-// File descriptors, writes without signals, and a function that claims a name so that no other process can take it.
+// File descriptors, writes without signals, and a function that claims a file name so that no other process can use it.
 #pragma once
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ auto restarting(Call call) {
 class Descriptor {
 public:
     explicit Descriptor(int fd = -1, bool owned = true) noexcept : fd_(fd), owned_(owned) {}
-    /// Opens a file. If this fails, `get()` is negative and errno is set.
+    /// Opens a file. On failure, `get()` is negative and errno is set.
     Descriptor(const char* path, int flags, mode_t mode = 0) noexcept
         : Descriptor(os::open(path, flags | O_CLOEXEC | O_NOCTTY, mode)) {}
     Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)), owned_(other.owned_) {}
@@ -41,10 +41,10 @@ public:
         return *this;
     }
     ~Descriptor() { close(); }
-    /// Returns whether the file system reports that all written data is stored; otherwise sets errno.
+    /// Returns whether the file system reports that all written data is stored; if it does not, sets errno.
     bool close() noexcept {
         const int fd = std::exchange(fd_, -1);
-        return !owned_ || fd < 0 || os::close(fd) == 0 || errno == EINTR;  // interrupted, Linux has closed it too
+        return !owned_ || fd < 0 || os::close(fd) == 0 || errno == EINTR;  // if interrupted, Linux has still closed it
     }
     [[nodiscard]] int get() const noexcept { return fd_; }
 
@@ -53,8 +53,8 @@ private:
     bool owned_;
 };
 
-/// While this object exists, a failing write of this thread raises no signal: the error is reported, and ending the
-/// process is left to the caller.
+/// While this object exists, a failed write on this thread raises no signal: the error is reported, and the caller
+/// decides whether to end the process.
 class NoSignals {
 public:
     NoSignals() {
@@ -76,7 +76,7 @@ public:
     }
 
 private:
-    /// Removes the pending signal, unless it was pending before.
+    /// Removes the pending signal, unless it was already pending when this object was created.
     void drop(int signal) const {
         if (sigismember(&pending_, signal) != 0) return;
         sigset_t one;
@@ -89,12 +89,12 @@ private:
     sigset_t pending_{}, before_{};
 };
 
-/// A path to an open file that works even while the file has no name.
+/// A path to an open file, which works even while the file has no name.
 inline std::string path_of(int fd) {
     return "/proc/self/fd/" + std::to_string(fd);
 }
 
-/// Removes the file `name` in a folder. Returns -1 and keeps errno.
+/// Removes the file `name` in a folder. Returns -1 and preserves errno.
 inline int give_back_name(int folder, const char* name) noexcept {
     const int error = errno;
     os::unlink(folder, name);
@@ -103,12 +103,12 @@ inline int give_back_name(int folder, const char* name) noexcept {
 }
 
 /// Claims `name` in a folder whose file system does not support links, by creating a file of one byte: rename() may
-/// then replace that file only. Returns 0, or -1 with errno; EEXIST means that the name is taken. `made` receives the
-/// file's attributes.
+/// then replace only that file. Returns 0, or -1 with errno; EEXIST means that the name already exists. `made` receives
+/// the file's attributes.
 ///
-/// Object storage mounts write a file when it is closed, even over a file that has received its name in the meantime.
-/// close() waits for that only if something was written. The file is closed, because some file systems cannot replace
-/// an open file by renaming.
+/// Object storage mounts write a file when it is closed, even over a file that has been given its name in the meantime.
+/// close() waits for this write only if something was written. The file is closed because some file systems cannot
+/// rename another file over an open file.
 inline int claim_name(int folder, const char* name, struct stat* made = nullptr) noexcept {
     constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
     Descriptor file(restarting([&] { return os::open_in(folder, name, flags, 0600); }));

@@ -1,4 +1,4 @@
-// Errors inside the library: one exception type, which the C ABI turns into a status and a sentence.
+// Errors inside the library: a single exception type, which the C ABI converts to a status and a message.
 #pragma once
 
 #include <stdexcept>
@@ -17,8 +17,9 @@ private:
     warpaes_status status_;
 };
 
-/// A fault in the data of a processed message: it is not authentic, or its padding is wrong. It is a result rather than
-/// an exception, because throwing takes 4 us, as long as processing 50 KiB of text, and anyone can send such messages.
+/// A fault in the data of a processed message: the data is not authentic, or its padding is wrong. A Refusal is a
+/// result rather than an exception, because throwing takes 4 us, as long as processing 50 KiB of text, and anyone can
+/// send such messages.
 struct Refusal {
     warpaes_status status = WARPAES_OK;
     const char* sentence = nullptr;  ///< static storage; null: nothing is wrong
@@ -26,7 +27,7 @@ struct Refusal {
     explicit operator bool() const noexcept { return sentence != nullptr; }
 };
 
-/// Whether the GPU failed, so that the same work may succeed elsewhere.
+/// Whether the GPU failed, so that the same work may succeed on another backend.
 inline bool is_failure_of_device(const Error& e) {
     return e.status() == WARPAES_ERROR_DEVICE || e.status() == WARPAES_ERROR_DEVICE_MEMORY;
 }

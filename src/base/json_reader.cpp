@@ -17,7 +17,7 @@ void JsonReader::refuse(const std::string& expected) const {
     throw Error(status_, std::string(subject_) + ": byte " + std::to_string(at_) + ": expected " + expected);
 }
 
-/// The next character that is not white space, or NUL at the end of the text; no value starts with NUL.
+/// Returns the next character that is not white space, or NUL at the end of the text; no value starts with NUL.
 char JsonReader::peek() {
     while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos) ++at_;
     return at_ < text_.size() ? text_[at_] : '\0';
@@ -45,7 +45,7 @@ void JsonReader::end() {
     if (at_ != text_.size()) refuse("the end");
 }
 
-/// The character that the rest of an escape sequence represents.
+/// Returns the character that the rest of an escape sequence represents.
 std::uint8_t JsonReader::escaped() {
     static constexpr std::string_view names = "\"\\/bfnrt", values = "\"\\/\b\f\n\r\t";
     const char c = at_ < text_.size() ? text_[at_] : '\0';

@@ -1,5 +1,5 @@
-// Strict JSON (RFC 8259) for documents that hold secrets and whose members are known in advance. It is read in place,
-// value by value, so that there is no tree of copies to wipe.
+// Strict JSON (RFC 8259) for documents that contain secrets and whose members are known in advance. The text is parsed
+// in place, value by value, so no tree of copies has to be wiped.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace warpaes {
 
-/// A parser of JSON. Its functions throw Error{status} with the position and the expected syntax, but no part of the
-/// text. `subject` names the document.
+/// A JSON parser. Its functions throw Error{status} with the position and the expected syntax, but no part of the text.
+/// `subject` is the name of the document in messages.
 class JsonReader {
 public:
     JsonReader(std::string_view text, warpaes_status status, const char* subject)
@@ -39,16 +39,16 @@ public:
         open('[');
         for (bool first = true; next(']', first); first = false) element();
     }
-    /// A string of ASCII characters, the only ones that such documents contain.
+    /// Reads a string of ASCII characters; such documents contain no others.
     SecretVector string();
-    /// A number without a sign, fraction or exponent; or a string of its digits, as protobuf allows.
+    /// Reads a number without a sign, fraction or exponent, or a string of its digits, as protobuf allows.
     std::uint32_t number();
-    /// Any JSON number.
+    /// Reads any JSON number.
     double real();
-    /// Throws if anything but white space is left in the text.
+    /// Throws if the rest of the text contains anything but white space.
     void end();
 
-    /// Throws for a value that is well-formed but not valid here.
+    /// Throws because a value is well-formed but not valid here.
     [[noreturn]] void refuse(const std::string& expected) const;
 
     static std::string_view as_text(const SecretVector& bytes) {

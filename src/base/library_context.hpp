@@ -8,8 +8,8 @@
 namespace warpaes {
 
 /// The library's own context, with OpenSSL's default provider. In the process-wide context, the application may have
-/// replaced AES, possibly with a provider that calls this library. The context lives as long as the process, as do the
-/// algorithms fetched from it.
+/// replaced AES, possibly with a provider that calls this library. The context and the algorithms fetched from it live
+/// as long as the process.
 inline OSSL_LIB_CTX* library_context() {
     // A failure throws within the initializer, so that the next call tries again.
     static OSSL_LIB_CTX* const context = [] {

@@ -8,14 +8,14 @@
 
 namespace warpaes {
 
-/// One library, identified by the beginning of its file name. The check is cheap enough to run before every message,
-/// whereas dlopen() with RTLD_NOLOAD searches the file system each time that the library is not loaded. Thread-safe;
-/// `name` must outlive this object.
+/// One library, identified by the beginning of its file name. The check is cheap enough to run before every message.
+/// dlopen() with RTLD_NOLOAD is not, because it searches the file system each time if the library is not loaded.
+/// Thread-safe; `name` must outlive this object.
 class LoadedLibrary {
 public:
     explicit constexpr LoadedLibrary(std::string_view name) noexcept : name_(name) {}
 
-    /// Once true, it stays true: the libraries that are queried here are never unloaded.
+    /// Once true, the result stays true: the libraries that are queried here are never unloaded.
     [[nodiscard]] bool is_loaded() noexcept {
         if (found_.load(std::memory_order_acquire)) return true;
         Search search{name_, looked_at_.load(std::memory_order_relaxed)};
@@ -28,14 +28,14 @@ public:
 private:
     struct Search {
         std::string_view name;
-        unsigned long long looked_at;  ///< how many libraries had been loaded at the last search that found nothing
-        unsigned long long loads = 0;  ///< how many have been loaded in total
+        unsigned long long looked_at;  ///< number of libraries that had been loaded at the last unsuccessful search
+        unsigned long long loads = 0;  ///< number of libraries that have been loaded in total
         bool found = false;
     };
     static int look(dl_phdr_info* info, std::size_t, void* argument) noexcept {
         Search& search = *static_cast<Search*>(argument);
         search.loads = info->dlpi_adds;
-        if (search.loads == search.looked_at) return 1;  // no library was loaded since
+        if (search.loads == search.looked_at) return 1;  // no library has been loaded since then
         const std::string_view path = info->dlpi_name;
         search.found = path.substr(path.rfind('/') + 1).starts_with(search.name);
         return search.found ? 1 : 0;

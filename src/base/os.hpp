@@ -1,5 +1,6 @@
-// The system calls behind files and streams, under their usual names and with the usual errno. The library reads and
-// writes only through these. Tests link another implementation, whose calls fail on demand (tests/faults).
+// The system calls for files and streams, under their usual names and with the usual errno. The library reads and
+// writes only through these functions. Tests link a different implementation, whose calls fail on demand
+// (tests/faults).
 #pragma once
 
 #include <poll.h>
@@ -19,8 +20,8 @@ ssize_t read(int fd, void* buffer, std::size_t bytes);
 ssize_t pread(int fd, void* buffer, std::size_t bytes, off_t offset);
 ssize_t write(int fd, const void* buffer, std::size_t bytes);
 ssize_t pwrite(int fd, const void* buffer, std::size_t bytes, off_t offset);
-/// Copies whole pages to the file through mmap(), after MADV_POPULATE_WRITE (Linux 5.14) has allocated them, so that a
-/// full file system causes an error (EFAULT) and not a signal. The file must be long enough.
+/// Copies whole pages to the file through mmap(), after MADV_POPULATE_WRITE (Linux 5.14) has allocated the pages, so
+/// that a full file system causes an error (EFAULT) and not a signal. The file must be long enough.
 int copy_to_pages(int fd, const void* buffer, std::size_t bytes, off_t offset);
 off_t lseek(int fd, off_t offset, int whence);
 int poll(pollfd* fds, nfds_t count, int milliseconds);
@@ -43,7 +44,7 @@ int fsync(int fd);
 int begin_writing(int fd, off_t offset, off_t bytes);
 /// renameat2() between names in a directory
 int rename(int directory, const char* from, const char* to, unsigned flags);
-/// linkat() between names in a directory; follows `from`, so a link from /proc/self/fd/N names an open file
+/// linkat() within a directory; follows `from`, so a link from /proc/self/fd/N refers to an open file
 int link(int directory, const char* from, const char* to);
 /// unlinkat()
 int unlink(int directory, const char* name);

@@ -11,8 +11,8 @@ namespace warpaes {
 Pool::State& Pool::state() {
     State* known = state_.load(std::memory_order_acquire);
     if (known != nullptr && known->home.is_here()) return *known;
-    // The parent's state is abandoned, because its threads may have held locks at the fork, so that even destroying it
-    // could hang.
+    // The parent's state is abandoned: its threads may have held locks at the fork, so even destroying the state could
+    // hang.
     auto fresh = std::make_unique<State>();
     if (state_.compare_exchange_strong(known, fresh.get(), std::memory_order_acq_rel)) return *fresh.release();
     return *known;
@@ -54,9 +54,9 @@ void Pool::State::make(Offer& offer) {
             threads.emplace_back([this] { serve(); });
         }
     } catch (const std::bad_alloc&) {
-        // The caller's thread does the work that no other thread takes.
+        // The caller's thread does the work that no other thread starts.
     } catch (const std::system_error&) {
-        // No more threads can be created: the running ones do all the work.
+        // No more threads can be created: the running threads do all the work.
     }
     for (std::size_t i = std::min(wanted, idle); i != 0; --i) offered.notify_one();
 }
@@ -78,7 +78,7 @@ void Pool::State::serve() noexcept {
                 lock.lock();
                 continue;
             }
-            OPENSSL_thread_stop();  // a sleeping thread would do this too late at process exit
+            OPENSSL_thread_stop();  // a sleeping thread would do this too late, at process exit
             lock.lock();
             if (!offers.empty() || stopping) continue;
             ++idle;

@@ -21,15 +21,15 @@ namespace warpaes {
 /// Number of processors that this process may run on.
 [[nodiscard]] unsigned usable_processors();
 
-/// Whether busy-waiting would delay the thread that is waited for.
+/// Whether busy-waiting would delay the thread that is being waited for.
 inline bool few_processors() {
     static const bool few = std::thread::hardware_concurrency() < 4;
     return few;
 }
 
-/// Threads are started when first needed, as many as the largest shared work can use, and are kept. Thread-safe. Calls
-/// may be nested: a caller that shares work can always do all of it, so no call waits for a busy thread. In a child
-/// process of fork(), the parent's threads are abandoned.
+/// Threads that share work. They are started when first needed, as many as the largest shared work can use, and are
+/// kept. Thread-safe. Calls may be nested: a caller that shares work can always do all of it, so no call waits for a
+/// busy thread. In a child process of fork(), the parent's threads are abandoned.
 class Pool {
 public:
     Pool() = default;
@@ -37,13 +37,13 @@ public:
     Pool& operator=(const Pool&) = delete;
     ~Pool();
 
-    /// Calls `work(0)` on the caller's thread, and `work(1)` to `work(n - 1)` on idle threads, each at most once: a
-    /// call that no thread has started when work(0) returns is dropped. Returns when all started calls have returned.
-    /// Only work(0) may throw.
+    /// Calls `work(0)` on the caller's thread, and `work(1)` to `work(n - 1)` on idle threads, each at most once: calls
+    /// that no thread has started when work(0) returns are dropped. Returns when all started calls have returned. Only
+    /// work(0) may throw.
     void share(unsigned n, const std::function<void(unsigned)>& work);
 
-    /// Calls `work(i)` once for every i below `n`, on the caller's thread and others. Returns when all calls have
-    /// ended, even if some throw; it then rethrows the exception of the lowest i.
+    /// Calls `work(i)` once for every i below `n`, on the caller's thread and other threads. Returns when all calls
+    /// have ended, even if some throw, and then rethrows the exception with the lowest i.
     template <typename Work>
     void for_each(std::size_t n, const Work& work) {
         std::vector<std::exception_ptr> errors(n);
@@ -63,10 +63,10 @@ public:
     }
 
 private:
-    /// Work that a thread shares, valid until its owner withdraws it.
+    /// Work that a thread shares, valid until that thread withdraws it.
     struct Offer {
         const std::function<void(unsigned)>& work;
-        unsigned next, end;    ///< numbers that no thread has taken
+        unsigned next, end;    ///< indices that no thread has started
         unsigned running = 0;  ///< calls in progress
     };
     struct State {
@@ -74,14 +74,14 @@ private:
         void withdraw(Offer& offer) noexcept;
         void serve() noexcept;
 
-        const Home home;  ///< process IDs of the threads
+        const Home home;  ///< process that the threads belong to
         std::mutex mutex;
         std::condition_variable offered, ended;
         std::deque<Offer*> offers;
         std::vector<std::thread> threads;
         std::size_t idle = 0;
         bool stopping = false;
-        std::atomic<bool> open{false};  ///< whether there are offers, for polling threads
+        std::atomic<bool> open{false};  ///< whether there are offers; read by polling threads
         std::atomic<unsigned> held{0};
     };
     /// The state of this process.
@@ -90,9 +90,9 @@ private:
     std::atomic<State*> state_{nullptr};
 
 public:
-    /// Work that is offered while its owner does something else: `work(first)` to `work(end - 1)`, each at most once,
-    /// on idle threads. The destructor waits for calls that have begun and drops the rest. In a child process of
-    /// fork(), it does not wait, because no call runs there.
+    /// Work that other threads may do while its owner does something else: `work(first)` to `work(end - 1)`, each at
+    /// most once, on idle threads. The destructor waits for calls that have started and skips the others. In a
+    /// child process of fork(), the destructor does not wait, because no call runs there.
     class Offered {
     public:
         /// `work` must outlive this object and may not throw.
@@ -106,9 +106,9 @@ public:
         Offer offer_;
     };
 
-    /// While it lives, threads that have finished their work poll for more for up to 100 us before they sleep. Use it
-    /// in a call that shares work twice: the second time, a sleeping thread would begin tens of microseconds late. With
-    /// few processors it does nothing.
+    /// While a Hold exists, threads that have finished their work poll for more work for up to 100 us before they
+    /// sleep. Use it in a call that shares work twice: a sleeping thread would start the second work tens of
+    /// microseconds late. With few processors, it has no effect.
     class Hold {
     public:
         explicit Hold(Pool& pool, bool polls = !few_processors()) : state_(pool.state()), polls_(polls) {
@@ -125,7 +125,7 @@ public:
 };
 
 /// Polls until `ready()` is true; returns false if that takes longer than `time`. Polling avoids the tens of
-/// microseconds that a sleeping thread takes to wake up. With few processors, it calls `ready()` only once.
+/// microseconds that waking a sleeping thread takes. With few processors, it calls `ready()` only once.
 template <typename Ready>
 bool poll(std::chrono::microseconds time, const Ready& ready, bool once = few_processors()) {
     if (ready()) return true;

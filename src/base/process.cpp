@@ -20,7 +20,8 @@ namespace {
 using Word = std::atomic<std::uint64_t>;
 
 constinit Word none{0};
-/// The address of the process's number, or 0 if it has none yet: `none`, or a page that the kernel clears in a child.
+/// The address of the process's number, or 0 if it has no number yet: `none`, or a page that the kernel clears in a
+/// child.
 constinit std::atomic<Word*> number{&none};
 
 class Numbers {
@@ -51,7 +52,7 @@ private:
     Word own_{0};
     Word* word_ = &own_;
     std::atomic<pid_t> process_{getpid()};
-    Word last_{0};  ///< process ID of this process or, before it has a number, of its parent
+    Word last_{0};  ///< process ID of this process or, until this process has a number, of its parent
 };
 
 }  // namespace
@@ -65,8 +66,8 @@ void Home::refuse(const char* thing, const char* instead) {
     throw Error(WARPAES_ERROR_STATE, std::string(thing) + ": belongs to the process that forked this one; " + instead);
 }
 
-/// All locks of this kind in the process. The list is never destroyed, because locks may be destroyed after all static
-/// objects.
+/// All locks of this kind in the process. The list is never destroyed, because some locks are destroyed after all
+/// static objects.
 struct LocksAcrossFork {
     std::mutex mutex;
     LockAcrossFork* first = nullptr;

@@ -1,5 +1,5 @@
 // Identifies the running process. fork() copies every object into the child: nonces and generator states, which must
-// not be used twice, handles of the parent's threads, and locks that these threads hold.
+// not be used twice, handles of the parent's threads, and locks that the parent's threads hold.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace warpaes {
 
-/// A number that differs from those of all ancestors of this process. Costs two loads after the first call. A page that
-/// the kernel clears in a child of fork() (MADV_WIPEONFORK) distinguishes it from its parent. Process IDs and fork()
-/// handlers are not sufficient: a raw clone() runs no handlers, and may give the child its parent's ID in another
-/// namespace. Kernels before 4.14 do not clear the page: there a handler does, and process IDs are compared. A child
-/// that shares its parent's memory (vfork) has no copies, so it has the same number.
+/// A number that differs from the numbers of all ancestors of this process. After the first call, it costs two loads. A
+/// page that the kernel clears in a child of fork() (MADV_WIPEONFORK) distinguishes the child from its parent. Process
+/// IDs and fork() handlers are not sufficient: a raw clone() runs no handlers, and in another namespace the child may
+/// have its parent's ID. Kernels before 4.14 do not clear the page: there, a handler clears it, and process IDs are
+/// compared. A child that shares its parent's memory (vfork) has no copies of objects, so it has the same number.
 [[nodiscard]] std::uint64_t this_process() noexcept;
 
-/// The process that owns an object: the one that created it or that last took it over.
+/// The process that owns an object: the process that created it or that last took ownership of it.
 class Home {
 public:
     Home() noexcept : process_(this_process()) {}
     [[nodiscard]] bool is_here() const noexcept { return process_ == this_process(); }
-    /// Throws Error{STATE} in any other process. `thing` begins the sentence, and `instead` ends it.
+    /// Throws Error{STATE} in any other process. The message begins with `thing` and ends with `instead`.
     void require(const char* thing, const char* instead) const {
         if (!is_here()) refuse(thing, instead);
     }
@@ -33,7 +33,7 @@ private:
     std::uint64_t process_;
 };
 
-/// A lock that fork() waits for, so that the child finds it free and the guarded data consistent.
+/// A lock that fork() waits for, so that in the child the lock is free and the guarded data is consistent.
 class LockAcrossFork {
 public:
     LockAcrossFork(const LockAcrossFork&) = delete;
@@ -52,8 +52,8 @@ private:
     LockAcrossFork *previous_ = nullptr, *next_ = nullptr;
 };
 
-/// A lock that fork() waits for, and otherwise like Mutex. A holder takes no other lock, calls no function of the
-/// caller, and does not fork.
+/// A lock that fork() waits for; otherwise like Mutex. While holding it, a thread must not acquire another lock, call a
+/// function of the caller, or fork.
 template <typename Mutex = std::mutex>
 class ForkSafe final : private LockAcrossFork {
 public:
@@ -66,8 +66,8 @@ public:
 private:
     void before_fork() override { mutex_.lock(); }
     void after_in_parent() override { mutex_.unlock(); }
-    // The lock is not unlocked, because it may record its holder's thread ID, which differs from the ID of the child's
-    // thread.
+    // The lock is not unlocked, because it may record its holder's thread ID, which differs from the thread ID in the
+    // child.
     void after_in_child() override { new (&mutex_) Mutex; }
 
     Mutex mutex_;

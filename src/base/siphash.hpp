@@ -1,4 +1,4 @@
-// SipHash-1-3 (Aumasson, Bernstein, INDOCRYPT 2012, with the rounds that hash tables use): a keyed hash. Without the
+// SipHash-1-3 (Aumasson and Bernstein, INDOCRYPT 2012, with fewer rounds, as in hash tables): a keyed hash. Without the
 // key, an attacker cannot construct collisions.
 #pragma once
 

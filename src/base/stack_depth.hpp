@@ -1,4 +1,4 @@
-// Records how far down the stack has been in use, for clean_stack (clean_stack.hpp).
+// Records how deep the stack has been used, for clean_stack (clean_stack.hpp).
 #pragma once
 
 #include <cstddef>
@@ -7,32 +7,32 @@
 
 namespace warpaes {
 
-/// Notes that the stack is in use down to this call, plus `below` bytes for callees that do not note it themselves.
-/// Used in functions with kilobytes of locals, and around calls into other libraries.
+/// Records that the stack is in use down to this call, plus `below` bytes for callees that do not record their own
+/// depth. Used in functions with kilobytes of locals, and around calls into other libraries.
 void note_stack_depth(std::size_t below = 1024) noexcept;
 
-/// The maximum stack that libcrypto uses, including the lookup of algorithms.
+/// The maximum stack size in bytes that libcrypto uses, including the lookup of algorithms.
 inline constexpr std::size_t libcrypto_stack = 4096;
 
-/// Stack that a hash table of the C++ library uses to grow for the first time: it then binds a symbol of the math
-/// library, which saves the vector registers, with the data in them, far down the stack.
+/// Stack size that a hash table of the C++ library uses to grow for the first time: it then binds a symbol of the math
+/// library, which saves the vector registers, including the data in them, far down the stack.
 inline constexpr std::size_t tables_stack = 8192;
 
-/// Stack that the C++ library uses for files and file names. It binds its symbols at their first call, which saves
+/// Stack size that the C++ library uses for files and file names. It binds its symbols at their first call, which saves
 /// vector registers far down the stack.
 inline constexpr std::size_t files_stack = 32768;
 
 namespace detail {
 
-/// Takes the thread's noted depth and clears it, so that no call is in progress; return_to_call() restores it.
+/// Returns and clears the thread's recorded depth, so that no call is in progress; return_to_call() restores it.
 [[nodiscard]] std::uintptr_t leave_call() noexcept;
 void return_to_call(std::uintptr_t deepest) noexcept;
 
 }  // namespace detail
 
 /// Calls the caller's `function`, which may continue on another stack or thread (coroutines) and make calls there.
-/// During those calls, this thread counts as being in no call, and depths that they note on another stack do not mix
-/// with this one's.
+/// During those calls, this thread counts as being outside any call, so depths recorded on another stack are not mixed
+/// with the depth of this stack.
 template <typename Function>
 decltype(auto) call_back(Function&& function) {
     struct Back {

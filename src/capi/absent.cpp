@@ -1,4 +1,4 @@
-// Replaces batch.cpp and message.cpp, which the library of `make demo` lacks.
+// Replaces batch.cpp and message.cpp, which `make demo` does not build.
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
 
@@ -9,8 +9,8 @@ warpaes_engine::~warpaes_engine() = default;
 extern "C" warpaes_status warpaes_crypt(warpaes_engine* /*engine*/, const warpaes_message* /*message*/,
                                         warpaes_result* /*result*/) {
     return warpaes::capi::guarded([] {
-        throw warpaes::Error(
-            WARPAES_ERROR_BACKEND,
-            "message: the library of `make demo` encrypts only files; `make install` builds all of it");
+        throw warpaes::Error(WARPAES_ERROR_BACKEND,
+                             "message: the library built by `make demo` processes only files; `make install` builds "
+                             "the complete library");
     });
 }

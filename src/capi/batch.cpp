@@ -56,7 +56,7 @@ warpaes_batch_options options_of(const warpaes_batch_options* options) {
     return o;
 }
 
-/// `entries` are the entries of `table`, if there is a table.
+/// Submits the batch; its callback receives the handle that this function returns.
 warpaes_batch* submitted(warpaes_engine* engine, const warpaes_batch_options& o, BatchRequest request) {
     auto made = std::make_unique<warpaes_batch>();
     if (o.finished != nullptr) {
@@ -101,7 +101,8 @@ warpaes_engine::~warpaes_engine() {
         batches->stop();
     } else {
         batches->flush_keys_of_host();
-        (void)new auto(std::move(batches));  // not destroyed, because the parent's threads may hold its locks
+        (void)new auto(std::move(batches));  // not destroyed, because the parent's threads may hold the locks of the
+                                             // batches
     }
 }
 
@@ -258,7 +259,7 @@ const char* warpaes_batch_entry_error(const warpaes_batch* batch, uint64_t index
 
 void warpaes_batch_destroy(warpaes_batch* batch) {
     if (batch == nullptr) return;
-    if (!batch->home.is_here()) return;  // not freed, because the parent's threads may hold its locks
+    if (!batch->home.is_here()) return;  // not freed, because the parent's threads may hold the batch's locks
     clean_stack([&] { (void)batch->engine->wait(batch->impl, Batch::forever); });
     delete batch;
 }

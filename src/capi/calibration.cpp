@@ -1,4 +1,4 @@
-// Entry points for calibrations and tunings.
+// Entry points for calibrating and tuning.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -29,7 +29,7 @@ CalibrationReport measure(CudaBackend& gpu, const warpaes_calibration& c) {
                           progress);
 }
 
-/// The requested GPU, or the first one.
+/// Returns the requested GPU, or the first GPU by default.
 int gpu_of(const Engine& engine, std::int32_t wanted) {
     const auto gpus = engine.gpus();
     if (std::find(gpus.begin(), gpus.end(), wanted) != gpus.end()) return wanted;
@@ -73,7 +73,7 @@ warpaes_status warpaes_engine_launch_figure(warpaes_engine* engine, int32_t devi
         auto out = read_struct(figure, "figure");
         if (index >= launch_figures().size()) {
             throw Error(WARPAES_ERROR_ARGUMENT, "index: there are " + std::to_string(launch_figures().size()) +
-                                                    " figures, and no number " + std::to_string(index));
+                                                    " figures, got " + std::to_string(index));
         }
         const LaunchFigure& its = launch_figures()[index];
         const GpuLaunches launches = engine->impl.gpu().launches(gpu_of(engine->impl, device));
@@ -121,7 +121,7 @@ warpaes_status warpaes_calibration_path(char* path, size_t capacity) {
         const std::string where = calibration_path();
         if (where.size() >= capacity) {
             throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL,
-                        "capacity: the path takes " + std::to_string(where.size() + 1) + " bytes");
+                        "capacity: the path needs " + std::to_string(where.size() + 1) + " bytes");
         }
         std::snprintf(path, capacity, "%s", where.c_str());
     });

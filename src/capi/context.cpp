@@ -11,7 +11,7 @@ using namespace warpaes::capi;
 
 namespace {
 
-/// Calls `step(written)`. If it fails, `*output_len` is 0, or the capacity needed if the buffer was too small.
+/// Calls `step(written)`. If it fails, `*output_len` is 0, or the required capacity if the buffer was too small.
 template <typename Step>
 void run_step(std::size_t* output_len, Step step) {
     *output_len = 0;
@@ -25,7 +25,7 @@ void run_step(std::size_t* output_len, Step step) {
     }
 }
 
-/// guarded(), which also stores the sentence in the context. `refusal` is the fault that the body found in the data.
+/// Like guarded(), but also stores the message in the context. `refusal` is the fault that the body found in the data.
 template <typename Body>
 warpaes_status kept(const warpaes_context* context, const Body& body, const Refusal& refusal) {
     if (context == nullptr) return guarded([] { require(nullptr, "context"); });
@@ -45,8 +45,8 @@ std::span<const std::uint8_t> iv_of(const std::uint8_t* iv, std::uint64_t length
     return {iv, static_cast<std::size_t>(length)};
 }
 
-/// Only one process may continue a message that is encrypted under an IV, because a child would use the same key stream
-/// for other text.
+/// Only one process may continue a message that is encrypted under an IV, because a child would encrypt other text with
+/// the same key stream.
 void require_here(const warpaes_context& context) {
     const ContextKind& kind = context.impl.kind();
     if (kind.direction == Direction::decrypt || !uses_iv(kind.mode)) return;
@@ -57,10 +57,10 @@ ContextKind to_kind(const warpaes_context_options& o) {
     if ((o.flags & WARPAES_LENGTH_IN_BITS) != 0) {
         throw Error(
             WARPAES_ERROR_ARGUMENT,
-            "flags: a context does not support lengths in bits; warpaes_crypt takes a complete CFB1 message in bits");
+            "flags: a context does not support lengths in bits; warpaes_crypt accepts a complete CFB1 message in bits");
     }
     if ((o.flags & ~static_cast<std::uint32_t>(WARPAES_PKCS7)) != 0) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "flags: a context takes WARPAES_PKCS7 or 0");
+        throw Error(WARPAES_ERROR_ARGUMENT, "flags: a context accepts only WARPAES_PKCS7");
     }
     const Mode mode = checked_mode(o.mode);
     check_fields(static_cast<Mode>(o.mode),

@@ -12,7 +12,8 @@ namespace {
 using namespace warpaes;
 using namespace warpaes::capi;
 
-/// A job's enumerators and byte strings, which are checked first. Those that the format does not use are empty.
+/// A job's enumerators and byte strings, which are checked before the other fields. Fields that the format does not use
+/// are empty.
 struct Fields {
     std::span<const std::uint8_t> prefix, passphrase, salt, aad, iv;
     Direction direction{};
@@ -72,7 +73,7 @@ void check_flags(const warpaes_file_job& j, warpaes_format type) {
                 "KEEP_ATTRIBUTES and SALVAGE");
 }
 
-/// The options that all formats share.
+/// Returns a job with the options that all formats share.
 FileJob to_job(const warpaes_file_job& j, const Fields& fields) {
     check_flags(j, fields.type);
     const auto has = [&](std::uint32_t flag) { return (j.flags & flag) != 0; };
@@ -139,7 +140,7 @@ std::unique_ptr<FileFormat> to_format(const warpaes_file_job& j, const Fields& f
     return enc_format(job, to_enc_options(j, fields));
 }
 
-/// The caller's functions that the job calls while it runs. `holes`: counts the calls of `hole`.
+/// Sets the caller's functions that the job calls while it runs. `holes` counts the calls of `hole`.
 void set_callbacks(FileJob& job, const warpaes_file_job& j, std::uint64_t& holes) {
     if (j.progress != nullptr) {
         job.progress = [call = j.progress, user = j.progress_user](std::uint64_t done, std::uint64_t total) {
@@ -199,7 +200,7 @@ warpaes_status warpaes_file_run(warpaes_engine* engine, const warpaes_file_job* 
         if (holes != 0) {
             throw Error(WARPAES_ERROR_HOLES, "input: is not authentic in " + std::to_string(holes) +
                                                  (holes == 1 ? " place" : " places") +
-                                                 ", where the output is zeros or ends");
+                                                 "; there, the output contains zeros or ends");
         }
     });
     write_error(made.status, made.error);

@@ -1,4 +1,4 @@
-// FILE* streams for readers and writers.
+// FILE* streams over readers and writers.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -20,14 +20,14 @@ using namespace warpaes::capi;
 
 constexpr std::size_t buffer_bytes = 65536;
 
-/// The cookie that stdio passes to the functions below. Its buffer holds plaintext, which stdio would free without
-/// wiping it.
+/// The cookie that stdio passes to the functions below. It owns the stream's buffer, which contains plaintext and which
+/// stdio would free without wiping.
 struct Cookie {
     warpaes_reader* reader = nullptr;
     warpaes_writer* writer = nullptr;
     std::uint64_t position = 0;
     bool seekable = false;
-    bool failed = false;  ///< writing
+    bool failed = false;  ///< a write has failed
     SecretBuffer buffer{buffer_bytes};
 
     Cookie() = default;
@@ -47,7 +47,7 @@ int error_number(warpaes_status status) {
 /// or none.
 ssize_t read_cookie(void* user, char* buffer, std::size_t length) {
     auto& cookie = *static_cast<Cookie*>(user);
-    if (cookie.position >= warpaes_reader_size(cookie.reader)) return 0;  // also after seeking beyond the end
+    if (cookie.position >= warpaes_reader_size(cookie.reader)) return 0;  // also after a seek beyond the end
     length = std::min(length, std::size_t{1} << 30);
     for (;;) {
         std::uint64_t got = 0;
@@ -74,7 +74,7 @@ ssize_t write_cookie(void* user, const char* bytes, std::size_t length) {
     }
     cookie.failed = true;
     errno = error_number(status);
-    return 0;  // that is how these functions report errors
+    return 0;  // these functions report errors by returning 0
 }
 
 int seek_cookie(void* user, off_t* offset, int whence) {
@@ -92,7 +92,7 @@ int seek_cookie(void* user, off_t* offset, int whence) {
         errno = EINVAL;
         return -1;
     }
-    // ftell() calls this to get the position.
+    // ftell() also calls this function, to query the position.
     if (!cookie.seekable && static_cast<std::uint64_t>(to) != cookie.position) {
         errno = ESPIPE;
         return -1;

@@ -1,4 +1,4 @@
-// Converts exceptions to statuses (no other file does), and contains the checks that all entry points share.
+// Converts exceptions to statuses (no other file does so), and contains the checks that all entry points share.
 #pragma once
 
 #include <algorithm>
@@ -16,12 +16,12 @@
 
 namespace warpaes::capi {
 
-/// Stores `sentence` for warpaes_last_error() on this thread.
+/// Stores `sentence` as this thread's warpaes_last_error().
 void remember_error(const char* sentence) noexcept;
-/// Like remember_error(), for a sentence in static storage.
+/// Like remember_error(), but for a sentence in static storage, which is not copied.
 void remember_static(const char* sentence) noexcept;
 
-/// Runs `body`, which throws on failure, and converts the exception to a status and a sentence.
+/// Runs `body`, which throws on failure, and converts the exception to a status and a message.
 template <typename Body>
 warpaes_status caught(Body&& body) noexcept {
     try {
@@ -42,14 +42,15 @@ warpaes_status caught(Body&& body) noexcept {
     }
 }
 
-/// The status of a call that ended with `status`, or with this refusal of its data.
+/// Returns `status`; but if the call succeeded and `refusal` reports a fault in the data, stores its message and
+/// returns its status.
 inline warpaes_status verdict(warpaes_status status, const Refusal& refusal) noexcept {
     if (status != WARPAES_OK || !refusal) return status;
     remember_static(refusal.sentence);
     return refusal.status;
 }
 
-/// Does the same as caught() and overwrites the stack that `body` used.
+/// Like caught(), but also overwrites the stack that `body` used.
 template <typename Body>
 warpaes_status guarded(Body&& body) noexcept {
     return caught([&] { clean_stack(std::forward<Body>(body)); });
@@ -67,15 +68,15 @@ inline void require_all(std::initializer_list<std::pair<const void*, const char*
     for (const auto& [pointer, name] : arguments) require(pointer, name);
 }
 
-/// A caller's secret or associated data. Throws Error{ARGUMENT} for more than 1 MiB.
+/// Returns a caller's secret or associated data as a span. Throws Error{ARGUMENT} if it is longer than 1 MiB.
 inline std::span<const std::uint8_t> checked_bytes(const void* bytes, std::uint64_t length, const char* name) {
     if (length != 0) require(bytes, name);
     if (length > (1u << 20)) throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": is longer than 1 MiB");
     return {static_cast<const std::uint8_t*>(bytes), static_cast<std::size_t>(length)};
 }
 
-/// guarded(), for a call that creates an object. `*to` gets the result of `make()`, or null if that throws; `name` is
-/// the name of the argument `to`.
+/// Like guarded(), for a call that creates an object. `*to` receives the result of `make()`, or null if that throws;
+/// `name` is the name of the argument `to`.
 template <typename Type, typename Make>
 warpaes_status created(Type** to, const char* name, const Make& make) noexcept {
     return guarded([&] {
@@ -97,8 +98,8 @@ void check_size(const Struct& given, const char* name) {
     }
 }
 
-/// Copies a caller's struct to the size that this library knows. A smaller struct, from an older header, is padded with
-/// zeros. In a larger one, from a newer header, the unknown bytes must be zero.
+/// Copies a caller's struct to the size that this library supports. A smaller struct, from an older header, is padded
+/// with zeros. In a larger struct, from a newer header, the unknown bytes must be zero.
 template <typename Struct>
 Struct read_struct(const Struct* from, const char* name) {
     require(from, name);
@@ -118,23 +119,23 @@ Struct read_struct(const Struct* from, const char* name) {
 /// Throws Error{ARGUMENT} if `flags` has a bit that is not in `known`.
 void refuse_unknown_flags(std::uint32_t flags, std::uint32_t known);
 
-/// Writes the sentence for `status`, which this thread has just caught, to `error`, which has WARPAES_ERROR_BYTES
+/// Writes the message for `status`, which this thread has just caught, to `error`, a buffer of WARPAES_ERROR_BYTES
 /// bytes.
 void write_error(warpaes_status status, char* error) noexcept;
 
-/// Entry `index` of the concatenated lists of all backends. Throws Error{ARGUMENT} if there are fewer.
+/// Returns entry `index` of the concatenated lists of all backends. Throws Error{ARGUMENT} if there are fewer entries.
 const BackendInfo& backend_at(std::size_t index);
 
 /// Throws Error{ARGUMENT} for an unknown kind of memory. SHARED is page-locked.
 Memory checked_memory(warpaes_memory memory);
 
-/// Writes as much of a struct as fits in the caller's.
+/// Writes as much of a struct as fits in the caller's struct.
 template <typename Struct>
 void write_struct(const Struct& from, Struct* to, std::size_t struct_size) {
     std::memcpy(to, &from, std::min(struct_size, sizeof(Struct)));
 }
 
-/// Like write_struct(), for a result that may be null. Does nothing if check_size() would refuse it.
+/// Like write_struct(), for a result that may be null. Has no effect if check_size() would refuse the struct.
 template <typename Result>
 void write_result(Result made, Result* to) {
     if (to == nullptr || to->struct_size < struct_facts<Result>.least) return;

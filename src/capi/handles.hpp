@@ -19,7 +19,7 @@
 
 namespace warpaes::capi {
 
-/// The memory that warpaes_alloc has returned. Thread-safe.
+/// The allocations that warpaes_alloc has returned. Thread-safe.
 class HeldMemory {
 public:
     void* add(std::unique_ptr<Arena> arena) {
@@ -62,13 +62,14 @@ struct warpaes_arena {
 
 struct warpaes_batch {
     const warpaes::Home home;
-    std::shared_ptr<warpaes::BatchEngine> engine;  ///< the thread may have stopped already
+    std::shared_ptr<warpaes::BatchEngine> engine;  ///< kept by the batch, because its thread may have stopped already
     std::shared_ptr<warpaes::Batch> impl;
 };
 
 struct warpaes_context {
     warpaes::Context impl;
-    warpaes::Home home;  ///< process of its message, because a child would encrypt different text under the same IV
+    warpaes::Home home;  ///< owner of the current message, because a child would encrypt different text under the same
+                         ///< IV
     mutable char error[WARPAES_ERROR_BYTES] = "";  ///< message of the last failed call
 };
 
@@ -78,7 +79,7 @@ struct warpaes_keyset {
 
 struct warpaes_reader {
     std::unique_ptr<warpaes::FileReader> impl;
-    std::optional<struct stat> file{};  ///< the regular file that it reads, if it does
+    std::optional<struct stat> file{};  ///< the regular file that the reader reads; empty for other sources
 };
 
 struct warpaes_writer {
@@ -87,7 +88,7 @@ struct warpaes_writer {
 
 namespace warpaes::capi {
 
-/// Whether `key` was created and not yet destroyed. Does not dereference it. Thread-safe.
+/// Returns whether `key` was created and not yet destroyed, without dereferencing it. Thread-safe.
 bool is_alive(const warpaes_key* key);
 
 }  // namespace warpaes::capi

@@ -14,7 +14,7 @@ namespace warpaes::capi {
 
 namespace {
 
-/// The existing keys, so that a batch can detect a destroyed one without reading its memory. A batch looks up the key
+/// The existing keys, so that a batch can detect a destroyed key without reading its memory. A batch looks up the key
 /// of each entry, so an existing key is found without a lock.
 class Living {
 public:
@@ -31,7 +31,7 @@ public:
     bool contains(const warpaes_key* key) {
         Shard& shard = shard_of(key);
         if (shard.contains(key)) return true;
-        // Another thread may be moving it.
+        // Another thread may be moving the key.
         const std::lock_guard lock(shard.mutex);
         return shard.contains(key);
     }
@@ -44,7 +44,7 @@ private:
         [[nodiscard]] std::size_t home(const warpaes_key* key) const noexcept {
             return ((reinterpret_cast<std::uintptr_t>(key) >> 4) * 0x9e3779b97f4a7c15u >> 32) & mask;
         }
-        /// The key's slot, or the empty slot where it would be inserted.
+        /// Returns the key's slot, or the empty slot where the key would be inserted.
         [[nodiscard]] std::size_t find(const warpaes_key* key) const noexcept {
             for (std::size_t at = home(key);; at = (at + 1) & mask) {
                 const warpaes_key* const there = slots[at].load(std::memory_order_relaxed);
@@ -75,7 +75,7 @@ private:
             std::size_t gap = table->find(key);
             if (table->slots[gap].load(std::memory_order_relaxed) != key) return;
             --count_;
-            // Moves back keys that the gap would hide.
+            // Moves back keys that the gap would make unreachable.
             for (std::size_t at = (gap + 1) & table->mask;; at = (at + 1) & table->mask) {
                 const warpaes_key* const there = table->slots[at].load(std::memory_order_relaxed);
                 if (there == nullptr) break;
@@ -101,7 +101,7 @@ private:
 
         std::atomic<Table*> now_{nullptr};
         std::size_t count_ = 0;
-        /// Only the last table is used. The smaller ones are kept, because threads may still be reading them.
+        /// Only the last table is used. The smaller tables are kept, because threads may still be reading them.
         std::vector<std::unique_ptr<Table>> tables_;
     };
     Shard& shard_of(const warpaes_key* key) {

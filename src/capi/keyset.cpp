@@ -18,11 +18,11 @@ KeyState checked_state(warpaes_key_state state) {
     return static_cast<KeyState>(state);
 }
 
-/// Copies `text` to a caller's buffer of `capacity` bytes and sets `length` to the size needed.
+/// Copies `text` to a caller's buffer of `capacity` bytes and sets `length` to the required size.
 void hand_out(const SecretVector& text, char* json, std::size_t capacity, std::size_t* length) {
     *length = text.size();
     if (capacity < *length) {
-        throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "json: takes " + std::to_string(*length) +
+        throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "json: needs " + std::to_string(*length) +
                                                         " bytes, but the buffer has " + std::to_string(capacity));
     }
     require(json, "json");

@@ -26,7 +26,7 @@ Bytes bytes_of(std::string_view text) {
     return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-/// Represents the library's caller in the code for places.
+/// The host of the code for places when the library's caller uses it.
 class CallerHost final : public places::Host {
 public:
     CallerHost(const char* place, const warpaes_place_options& options)
@@ -41,14 +41,14 @@ private:
     const warpaes_place_options& options_;
 };
 
-/// A passphrase that is wiped.
+/// A passphrase, wiped on destruction.
 struct Passphrase {
     std::unique_ptr<places::PlacedKey> placed{};
     std::unique_ptr<SecretBuffer> answered{};
     Bytes bytes{};
 };
 
-/// Asks the caller, who may write any value to `length`.
+/// Calls the caller's function, which may write any value to `length`.
 void ask(Passphrase& passphrase, const std::string& question, const warpaes_place_options& options) {
     if (options.ask == nullptr) {
         throw Error(WARPAES_ERROR_ARGUMENT, question +
@@ -87,7 +87,7 @@ Passphrase passphrase_of(const KeysetPlace& place, const std::string& question, 
     return passphrase;
 }
 
-/// Runs `call`; the sentence of an Error begins with `name`, the name of a place.
+/// Runs `call`; the message of an Error then begins with `name`, the name of a place.
 template <typename Call>
 auto naming(const std::string& name, const Call& call) {
     try {
@@ -99,7 +99,7 @@ auto naming(const std::string& name, const Call& call) {
 
 Keyset unwrapped(const std::string& name, std::string_view text, const KeysetPlace& place, places::Host& host,
                  const warpaes_place_options& options) {
-    // Refuses text that is not an encrypted keyset, and a cost beyond the limits, before any prompt.
+    // Text that is not an encrypted keyset, and a cost beyond the limits, are refused before any prompt.
     const bool has_passphrase = naming(name, [&] { return peek_keyset(text).cost.n != 0; });
     if (has_passphrase && !place.asks && !place.passphrase) {
         throw Error(WARPAES_ERROR_KEYSET, name + ": is encrypted under a passphrase" +
@@ -201,7 +201,7 @@ void save(const Keyset& keyset, const char* place, const warpaes_place_options& 
     const std::optional<std::string> path = parsed.path();
     if (!path) throw Error(WARPAES_ERROR_ARGUMENT, "place: a keyset can be saved only in a file: PATH or file:PATH");
     if (path->empty()) throw Error(WARPAES_ERROR_ARGUMENT, "place: the path of the file is empty");
-    // A path in an existing folder is not a base64 key.
+    // The path of an existing folder shows that the text is a path and not a base64 key.
     const std::size_t slash = path->rfind('/');
     const bool has_folder =
         slash != std::string::npos && slash != 0 && ::access(path->substr(0, slash).c_str(), F_OK) == 0;

@@ -10,11 +10,11 @@ namespace {
 using namespace warpaes;
 using namespace warpaes::capi;
 
-/// Lengths in bits are converted here: inside the library, CFB1 messages consist of bytes, and the last byte may have
-/// unused bits.
+/// Checks the flags. Lengths in bits are converted in this file: inside the library, CFB1 messages consist of bytes,
+/// and the last byte may have unused bits.
 void check_flags(const warpaes_message& m, Mode mode) {
     if (is_composed(mode) && m.flags != 0) {
-        throw Error(WARPAES_ERROR_ARGUMENT, std::string("flags: ") + traits_of(mode).name + " has none");
+        throw Error(WARPAES_ERROR_ARGUMENT, std::string("flags: ") + traits_of(mode).name + " supports no flags");
     }
     refuse_unknown_flags(m.flags, WARPAES_PKCS7 | WARPAES_LENGTH_IN_BITS | WARPAES_RANGE);
     if ((m.flags & WARPAES_LENGTH_IN_BITS) == 0) return;
@@ -28,7 +28,7 @@ void check_flags(const warpaes_message& m, Mode mode) {
     }
 }
 
-/// The components of SIV's associated data that come as a list.
+/// Returns the components of SIV's associated data that are given as a list.
 std::span<const warpaes_part> aad_list_of(const warpaes_message& m) {
     if (m.aad_list == nullptr && m.aad_count == 0) return {};
     if (m.aad != nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "aad, aad_list: set only one of them");
@@ -70,11 +70,12 @@ Request to_request(const warpaes_message& m, Mode mode, int input_device = -1) {
     return request;
 }
 
-/// Uses caught(), not guarded(): crypt() cleans the stack itself, for a short message only as much as was used.
+/// Uses caught(), not guarded(), because crypt() cleans the stack itself, and for a short message cleans only the part
+/// that was used.
 template <typename Crypt>
 warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpaes_result* result, const Crypt& crypt) {
     MessageResult made;
-    std::uint64_t bits = 0;  // the length of the output in bits, if the caller counts bits
+    std::uint64_t bits = 0;  // the length of the output in bits, if the caller measures lengths in bits
     const warpaes_status done = caught([&] {
         require(engine, "engine");
         if (result != nullptr) check_size(*result, "result");
@@ -92,7 +93,7 @@ warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpa
     return status;
 }
 
-/// crypt_checked() and crypted_plain() are separate functions so that the code path of short messages does not save
+/// crypt_checked() and crypted_plain() are separate functions, so that the code path of short messages does not save
 /// registers for them.
 [[gnu::noinline]] warpaes_status crypt_checked(warpaes_engine* engine, const warpaes_message* message,
                                                warpaes_result* result, int input_device) {

@@ -37,10 +37,10 @@ namespace {
 using Bytes = std::span<const std::uint8_t>;
 
 constexpr std::size_t half_bytes = 32, tag_bytes = 16, most_name = WARPAES_NAME_BYTES;
-/// This is longer than the salt of any file's key, so it differs from all of them.
+/// This salt is longer than the salt of any file's key, so it differs from all of them.
 constexpr std::string_view derivation_salt = "warpaes encrypted names, version 1";
 constexpr std::string_view derivation_info = "AES-256-SIV";
-/// Every file system supports names of this length. eCryptfs does not support longer names.
+/// Every file system supports names of this length, and eCryptfs does not support longer names.
 constexpr std::size_t longest_part = 143;
 constexpr std::string_view digits = "0123456789abcdefghijklmnopqrstuv";
 
@@ -61,7 +61,7 @@ warpaes_names::Pair derive(const StreamKey& key) {
     return {make_key(Bytes(both).first(half_bytes)), make_key(Bytes(both).subspan(half_bytes))};
 }
 
-/// The fault in a plain name, or nothing.
+/// Returns the fault in a plain name, or an empty string.
 std::string_view fault_of(std::string_view name) {
     if (name.empty()) return "is empty";
     if (name == "." || name == "..") return "is '.' or '..'";
@@ -82,7 +82,7 @@ std::string_view checked_text(const char* text, std::size_t length, const char* 
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// The associated data of a name: the plain path of its folder, which begins with '/' and is "/" for the root.
+/// Returns the associated data of a name: the plain path of its folder, which begins with '/' and is "/" for the root.
 std::string checked_folder(const char* text, std::size_t length) {
     const std::string_view folder = checked_text(text, length, "folder");
     for (std::size_t at = 0; !folder.empty() && at <= folder.size();) {
@@ -93,7 +93,7 @@ std::string checked_folder(const char* text, std::size_t length) {
     return std::string("/").append(folder);
 }
 
-/// base32hex (RFC 4648, section 7), in lower case and without padding.
+/// Encodes bytes as base32hex (RFC 4648, section 7), in lower case and without padding.
 std::string encoded(Bytes bytes) {
     std::string text;
     text.reserve((8 * bytes.size() + 4) / 5);
@@ -106,7 +106,7 @@ std::string encoded(Bytes bytes) {
     return text;
 }
 
-/// The parts of a stored name, as a path: all but the last end with '-'.
+/// Returns the parts of a stored name as a path; all parts except the last end with '-'.
 std::string in_parts(std::string_view text) {
     std::string parts;
     for (; text.size() > longest_part; text.remove_prefix(longest_part - 1)) {
@@ -116,7 +116,8 @@ std::string in_parts(std::string_view text) {
     return parts.append(text);
 }
 
-/// The bytes of a stored name. Throws Error{FORMAT} for any spelling that in_parts(encoded(…)) does not produce.
+/// Returns the bytes of a stored name. Throws Error{FORMAT} for any spelling that in_parts(encoded(…)) does not
+/// produce.
 std::vector<std::uint8_t> decoded(std::string_view stored) {
     const Error other_form(WARPAES_ERROR_FORMAT, "stored: does not have the form of an encrypted name");
     if (stored.size() > WARPAES_STORED_NAME_BYTES) throw other_form;
@@ -161,7 +162,7 @@ bool crypt_name(const warpaes_names& names, const warpaes_names::Pair& keys, war
 void hand_out_name(std::string_view text, char* to, std::size_t capacity, const char* name, std::size_t* length) {
     *length = text.size();
     if (capacity < text.size()) {
-        throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, std::string(name) + ": takes " + std::to_string(text.size()) +
+        throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, std::string(name) + ": needs " + std::to_string(text.size()) +
                                                         " bytes, but the buffer has " + std::to_string(capacity));
     }
     require(to, name);

@@ -13,7 +13,7 @@ namespace {
 using namespace warpaes;
 using namespace warpaes::capi;
 
-/// A factor or summand as a float. For 16-bit uniform numbers, it is first rounded to their format.
+/// Returns a factor or summand as a float. For 16-bit uniform numbers, the value is first rounded to their format.
 float rounded(Number kind, double x) {
     const auto single = static_cast<float>(x);
     if (number_bytes(kind) != 2) return single;

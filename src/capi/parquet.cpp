@@ -18,7 +18,7 @@ using parquet::place;
 namespace {
 
 constexpr std::uint64_t longest_aad = 65536;
-/// Fewer bytes are not shared among threads, because Parquet readers already decrypt on several threads.
+/// Chunks up to this size are decrypted on one thread, because Parquet readers already decrypt on several threads.
 constexpr std::uint64_t most_bytes_of_one_thread = 4 << 20;
 
 warpaes_parquet_chunk checked(const warpaes_parquet_chunk* given) {
@@ -77,7 +77,7 @@ warpaes_batch_entry gcm_entry(const warpaes_key* key, const std::uint8_t* nonce,
     return entry;
 }
 
-/// An entry that decrypts the GCM module at `module` (after its length field: nonce, text, tag).
+/// Returns an entry that decrypts the GCM module at `module` (after its length field: nonce, text, tag).
 warpaes_batch_entry module_entry(const warpaes_key* key, const std::uint8_t* module, std::uint64_t module_bytes,
                                  const std::uint8_t* aad, std::uint64_t aad_len, std::uint8_t* output) {
     const std::uint8_t* const nonce = module + parquet::length_bytes;
@@ -106,8 +106,8 @@ warpaes_batch_entry page_entry(const Pages& pages, const warpaes_parquet_page& p
         const std::uint64_t aad_len = parquet::write_aad(pages.chunk, page, false, scratch);
         return module_entry(pages.chunk.key, input + begin, page.page_bytes, scratch, aad_len, output);
     }
-    // The counter block is the nonce followed by 1. `input` may be in device memory, so the nonce is read from
-    // `modules`.
+    // The counter block is the nonce followed by the number 1. `input` may be in device memory, so the nonce is read
+    // from `modules`.
     std::memcpy(scratch, pages.modules() + begin + parquet::length_bytes, parquet::nonce_bytes);
     constexpr std::uint8_t one[4] = {0, 0, 0, 1};
     std::memcpy(scratch + parquet::nonce_bytes, one, sizeof one);
@@ -124,7 +124,7 @@ void rewrite_header(const Pages& pages, const warpaes_parquet_page& page, std::u
                     " is not authentic: the key or the AAD prefix is wrong, or the file was altered");
 }
 
-/// Runs entries, one for each page. Throws for the first page that is not authentic.
+/// Runs entries, one for each page. Throws an Error that names the first page that is not authentic.
 void run(warpaes_engine* engine, const Pages& pages, const std::vector<warpaes_batch_entry>& entries,
          const char* module) {
     warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
@@ -176,8 +176,8 @@ void run(warpaes_engine* engine, const Pages& pages, const warpaes_parquet_page&
     if (status != WARPAES_OK) throw Error(status, warpaes_last_error());
 }
 
-/// Pages are processed one after the other on this thread, so each page enters the processor's caches only once, and no
-/// other thread is woken.
+/// Decrypts pages one after another on this thread, so that each page is loaded into the processor's caches only once
+/// and no other thread is woken.
 void decrypt_in_turn(warpaes_engine* engine, const Pages& pages, std::uint8_t* view) {
     std::vector<std::uint8_t> scratch(static_cast<std::size_t>(pages.scratch_bytes()));
     for (const auto& page : pages.list) {
@@ -194,7 +194,8 @@ void decrypt(warpaes_engine* engine, const Pages& pages, std::uint8_t* view) {
     (alone ? decrypt_in_turn : decrypt_as_batch)(engine, pages, view);
 }
 
-/// The chunk's modules are at image + shift, so each page's text is already at its position in the plain view.
+/// Returns the address of the chunk's modules, image + shift. Each page's text is therefore already at its position in
+/// the plain view.
 const std::uint8_t* modules_of(const Pages& pages, std::uint8_t* image) {
     return image + WARPAES_PARQUET_SHIFT(pages.chunk.flags);
 }
@@ -211,7 +212,7 @@ warpaes_extent extent(const void* first, std::uint64_t bytes) {
     return {const_cast<void*>(first), bytes};
 }
 
-/// A table of pages in these extents, whose rows are made from entries.
+/// A table of pages in the given extents, with rows converted from entries.
 struct PageTable {
     PageTable(const Pages& pages, warpaes_extent input, warpaes_extent output, warpaes_extent scratch,
               warpaes_extent iv, warpaes_extent tag)
@@ -242,7 +243,7 @@ struct PageTable {
                 .tag = offset(entry.tag, made.tag),
                 .reserved = 0};
     }
-    /// The table with a row for each page, made from `entry(number, page, its part of scratch)`.
+    /// Returns the table with one row per page, converted from `entry(number, page, the page's part of scratch)`.
     template <typename Entry>
     warpaes_batch_table with_rows(const Pages& pages, void* scratch, warpaes_table_message* messages,
                                   warpaes_status* statuses, const Entry& entry) {
@@ -269,7 +270,7 @@ warpaes_batch_table staged_table(const Pages& pages, std::uint8_t* image, const 
     });
 }
 
-/// Decrypts a staged image in memory of any kind.
+/// Decrypts a staged image in host or device memory.
 void run_staged(warpaes_engine* engine, const Pages& pages, std::uint8_t* image, const std::uint8_t* seals) {
     std::vector<std::uint8_t> scratch(static_cast<std::size_t>(pages.scratch_bytes()) * pages.list.size());
     std::vector<warpaes_batch_entry> entries(pages.list.size());
@@ -279,8 +280,8 @@ void run_staged(warpaes_engine* engine, const Pages& pages, std::uint8_t* image,
     run(engine, pages, entries, "page");
 }
 
-/// Decrypts a staged image in the memory of a device, on its default stream. Returns false if another stream is being
-/// captured, so that CUDA does not permit the default stream.
+/// Decrypts a staged image in the memory of a device, on its default stream. Returns false if CUDA does not allow the
+/// use of the default stream because another stream is being captured.
 bool run_staged_on(int device, warpaes_engine* engine, const Pages& pages, std::uint8_t* image,
                    const std::uint8_t* seals) {
     const std::size_t count = pages.list.size(), bytes = count * sizeof(warpaes_status);
@@ -302,7 +303,7 @@ bool run_staged_on(int device, warpaes_engine* engine, const Pages& pages, std::
 }
 
 void stage(warpaes_engine* engine, const Pages& pages, std::uint8_t* image, std::uint8_t* seals) {
-    // A header occupies the space of the previous page's tag and of its own page's nonce, which are saved first.
+    // A header fills the space of the previous page's tag and of its own page's nonce, which are saved first.
     pages.save_seals(seals);
     std::vector<std::uint8_t> scratch(static_cast<std::size_t>(pages.scratch_bytes()));
     std::vector<std::uint8_t> header;

@@ -66,7 +66,7 @@ const char* name_of(std::uint32_t kind) {
     }
 }
 
-/// "row group 0, column 2: the offset index", or "the footer"
+/// Returns for example "row group 0, column 2: the offset index", or "the footer".
 std::string module_place(const warpaes_parquet_module& module) {
     const std::string name = std::string("the ") + name_of(module.kind);
     if (module.kind == WARPAES_PARQUET_FOOTER) return name;
@@ -112,7 +112,7 @@ void open_module(warpaes_engine* engine, const warpaes_parquet_module& module, s
         throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "capacity: needs " + std::to_string(text.size()) + " bytes");
     }
     if (!text.empty()) require(output, "output");
-    auto* const tag = const_cast<std::uint8_t*>(text.data() + text.size());  // only read
+    auto* const tag = const_cast<std::uint8_t*>(text.data() + text.size());  // the tag is only read
     crypt_module(engine, module, WARPAES_DECRYPT, bytes.data() + parquet::length_bytes, text,
                  static_cast<std::uint8_t*>(output), tag);
 }

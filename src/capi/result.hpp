@@ -1,4 +1,4 @@
-// Reports a call's outcome to a caller who passed a result.
+// Reports a call's outcome to a caller that passed a result.
 #pragma once
 
 #include "capi/guard.hpp"
@@ -19,7 +19,7 @@ inline void fill(warpaes_result& to, warpaes_status status, const MessageResult&
     }
 }
 
-/// Must run on the thread where the call ended with `status`. `to` may be null, or have another version's size.
+/// Must run on the thread on which the call ended with `status`. `to` may be null, or have the size of another version.
 inline void tell(warpaes_result* to, warpaes_status status, const MessageResult& result) {
     if (to == nullptr) return;
     if (to->struct_size == sizeof(warpaes_result)) return fill(*to, status, result);

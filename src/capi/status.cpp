@@ -12,11 +12,11 @@ namespace {
 
 constexpr std::size_t sentence_bytes = 1024;
 
-/// The thread's sentence. It is a pointer because the library's thread-local variables are in static TLS
-/// (clean_stack.hpp), and a process has only about 1,600 bytes of it for everything that it loads with dlopen.
+/// The thread's last error message. It is a pointer because the library's thread-local variables are in static TLS
+/// (clean_stack.hpp), of which a process has only about 1,600 bytes for everything that it loads with dlopen.
 constinit thread_local const char* last_error = nullptr;
 
-/// Frees the sentences of threads that end.
+/// Frees the messages of threads that end.
 class Sentences {
 public:
     Sentences() noexcept {
@@ -31,7 +31,7 @@ public:
         if (valid_) pthread_key_delete(key_);
         valid_ = false;
     }
-    /// This thread's buffer of `sentence_bytes` bytes; null if there is no memory.
+    /// Returns this thread's buffer of `sentence_bytes` bytes; null if no memory is available.
     [[nodiscard]] char* buffer() const noexcept {
         if (!valid_) return nullptr;
         if (void* const its = pthread_getspecific(key_)) return static_cast<char*>(its);

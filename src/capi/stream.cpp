@@ -83,7 +83,7 @@ public:
 
 private:
     warpaes_source source_;
-    bool ended_ = false;  ///< another read would make a terminal wait for a second end of file
+    bool ended_ = false;  ///< a second read would make a terminal wait for a second end of file
 };
 
 /// A sink that calls the caller's function.
@@ -119,7 +119,7 @@ std::unique_ptr<Source> to_source(const warpaes_source& s) {
     if (s.read != nullptr) return std::make_unique<CallerSource>(s);
     if (s.next != nullptr) return std::make_unique<SequentialSource>(s);
     const int device = device_of(s.memory);
-    // Lanes expect ciphertext in host memory, so ciphertext on a device is copied there.
+    // Lanes require ciphertext in host memory, so ciphertext on a device is copied to the host.
     return std::make_unique<MemorySource>(
         MemoryBuffer{static_cast<std::uint8_t*>(const_cast<void*>(s.memory)), s.memory_len, device < 0, device});
 }
@@ -189,7 +189,7 @@ warpaes_status warpaes_writer_open(warpaes_engine* engine, const warpaes_sink* s
         const bool overwrite = (s.flags & WARPAES_FILE_OVERWRITE) != 0;
         if (s.replaces != nullptr && (!overwrite || s.path == nullptr || !s.replaces->file)) {
             throw Error(WARPAES_ERROR_ARGUMENT,
-                        "sink: replaces needs WARPAES_FILE_OVERWRITE, a path, and a reader of a file");
+                        "sink: replaces requires WARPAES_FILE_OVERWRITE, a path, and a reader of a file");
         }
         if (s.write != nullptr) {
             return new warpaes_writer{{engine->impl, std::make_unique<CallerSink>(s), [] {}, key, text}};

@@ -12,15 +12,15 @@
 
 namespace warpaes::capi {
 
-/// `least` is the smallest struct_size that is accepted, which is the size in the first version of ABI 1, or the
-/// beginning of a struct that is only written. These are literals, because they never change when a struct grows.
+/// `least` is the smallest struct_size that is accepted: the struct's size in the first version of ABI 1, or the
+/// beginning of a struct that is only written. The values are literals, because they never change when a struct grows.
 struct StructFacts {
     std::size_t least = 0;
     const char* init = "";  ///< the macro that sets struct_size
 };
 
 /// Minimum sizes of array elements, whose actual sizes are passed as `entry_size` and `result_size`. Nothing beyond
-/// these may be accessed.
+/// these sizes may be accessed.
 inline constexpr std::size_t first_entry_bytes = 176, first_entry_result_bytes = 24;
 static_assert(sizeof(warpaes_batch_entry) == first_entry_bytes, "a new field is 0 for callers that do not have it");
 static_assert(sizeof(warpaes_entry_result) == first_entry_result_bytes,

@@ -1,9 +1,9 @@
 // The AES and PMULL instructions of 64-bit Arm: one block per register. For files compiled for both extensions; private
-// to each file.
+// to each of these files.
 //
-// AESE adds a round key, then substitutes and shifts; AESMC mixes the columns. x86 does a round in one instruction,
-// which adds the round key last. Here a round is AESE and AESMC, which the CPUs fuse if they are adjacent, and the next
-// AESE adds the round key. A block of AES-128 takes 20 such instructions and one addition.
+// AESE adds a round key, then substitutes and shifts; AESMC mixes the columns. On x86, a round is one instruction,
+// which adds the round key last. Here, a round is AESE and AESMC, which the CPUs fuse if they are adjacent, and the
+// next AESE adds the round key. A block of AES-128 takes 20 such instructions and one addition.
 #pragma once
 
 #include "cpu/simd_vector.hpp"
@@ -17,11 +17,12 @@ struct Neon {
     using Reg = uint8x16_t;
     static constexpr std::size_t bytes = 16;
     /// A pipe accepts a pair of AESE and AESMC each cycle and has a latency of two cycles. According to LLVM's models,
-    /// Neoverse N1 has one such pipe, N2 two, V1 and V2 four.
+    /// Neoverse N1 has one such pipe, N2 has two, and V1 and V2 have four.
     static constexpr std::size_t unroll = 8;
     static constexpr bool has_masks = false;
     static constexpr bool folds = false;
-    static constexpr std::size_t ctr_vectors = 8;  ///< with more, steps would not end where the tables of counters do
+    static constexpr std::size_t ctr_vectors = 8;  ///< with more vectors, steps would not end at the ends of the
+                                                   ///< counter tables
     static constexpr std::size_t registers = 32;
 
     WARPAES_INLINE static Reg load(const std::uint8_t* p, Whole) { return vld1q_u8(p); }
@@ -29,7 +30,7 @@ struct Neon {
     WARPAES_INLINE static void store(std::uint8_t* p, Reg v, Whole) { vst1q_u8(p, v); }
     WARPAES_INLINE static void store(std::uint8_t* p, Reg v, Part part) { store_part<Neon>(p, v, part.bytes); }
 
-    /// The CPUs detect on their own that whole cache lines are written, and do not read them first.
+    /// The CPUs detect by themselves that whole cache lines are written, and do not read the lines first.
     WARPAES_INLINE static void stream(std::uint8_t* p, Reg v) { vst1q_u8(p, v); }
 
     WARPAES_INLINE static Reg splat(Reg128 block) { return block; }
@@ -130,11 +131,11 @@ private:
     WARPAES_INLINE static Reg high_product(Reg a, Reg b) {
         return vreinterpretq_u8_p128(vmull_high_p64(vreinterpretq_p64_u8(a), vreinterpretq_p64_u8(b)));
     }
-    /// Bit counts for a shift of each byte: to the left, or to the right if negative.
+    /// Returns bit counts for a shift of each byte: to the left, or to the right if negative.
     WARPAES_INLINE static int8x16_t shift(int bits) { return vdupq_n_s8(static_cast<std::int8_t>(bits)); }
 };
 
-/// If a CPU has no more pipes for products than for rounds, each product saved counts.
+/// For CPUs that have no more pipes for products than for rounds, so that every avoided product saves time.
 struct FoldingNeon : Neon {
     static constexpr bool folds = true;
 };

@@ -13,7 +13,7 @@ namespace cpu {
 
 namespace {
 
-/// The reason why a backend cannot run: on this machine, or because this build has no kernels for it.
+/// Returns why a backend cannot run: because of this machine (`here`), or because this build has no kernels for it.
 std::string why_not(const CpuFunctions& functions, const std::string& here) {
     return here.empty() && functions.run == nullptr ? "this build has no kernels for it" : here;
 }

@@ -10,7 +10,7 @@ namespace warpaes::cpu {
 
 namespace {
 
-/// In these modes a single message fills the vectors, so only the messages' round keys are needed.
+/// Whether a single message fills the vectors, so that only the messages' round keys are needed.
 bool is_vectorised(Mode mode, Direction direction) {
     return is_parallel(mode, direction) && traits_of(mode).kind.runs == Runs::in_stretches;
 }
@@ -34,7 +34,7 @@ void run_vectorised(const SimdBatchKernels& kernels, MessageKeys& keys, const Me
     if (g.key != nullptr) {
         run.keys = reinterpret_cast<const std::uint8_t*>(g.key->round_keys(g.mode, g.direction).words.data());
         if (g.mode == Mode::ecb && g.input.stride == g.length && g.output.stride == g.length) {
-            run.length *= run.count;  // adjacent lanes process one message
+            run.length *= run.count;  // the adjacent lanes process a single message
             run.count = 1;
         }
         return kernels.run_messages(run);

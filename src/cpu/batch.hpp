@@ -16,8 +16,8 @@ namespace warpaes::cpu {
 /// Selects the function for a single short message, which uses the key's tables.
 using ShortGcmFunction = ShortFunction (*)(Direction direction, int rounds);
 
-/// Processes GCM messages of a batch, given their round keys, with only a few powers of H. The powers are made for
-/// several messages at a time, or kept while messages with the same key follow each other.
+/// Processes the GCM messages of a batch, given their round keys, with only a few powers of H. The powers are computed
+/// for several messages at a time, or kept while consecutive messages have the same key.
 class GcmBatch {
 public:
     /// Other code may use `keys` between two runs.
@@ -26,7 +26,7 @@ public:
     GcmBatch(const GcmBatch&) = delete;
     GcmBatch& operator=(const GcmBatch&) = delete;
 
-    /// Whether the messages are so short that making the tables of an ExpandedKey would not pay.
+    /// Whether the messages are so short that creating the tables of an ExpandedKey would not be worthwhile.
     [[nodiscard]] static bool takes(const MessageGroup& group);
     void run(const MessageGroup& group);
 
@@ -49,7 +49,7 @@ private:
 [[nodiscard]] bool is_stream(Mode mode, Direction direction);
 
 /// Processes all messages of groups for which is_stream() is true, as many at once as the vectors have lanes. A lane
-/// that has finished its message starts the next one.
+/// that has finished its message starts the next message.
 void run_serial(const SimdBatchKernels& kernels, std::span<const MessageGroup* const> groups);
 
 /// `short_gcm` is the function for a single short GCM message.

@@ -1,13 +1,14 @@
-// CTR that takes the first two rounds from a table shared by 65,536 blocks.
+// CTR that reads the result of the first two rounds from a table shared by 65,536 blocks.
 //
 // Let s0 = counter ^ k0, s1 = round(s0, k1), s2 = round(s1, k2), where round is SubBytes, ShiftRows, MixColumns and
 // AddRoundKey. Consider counters that differ only in their last two bytes, g (byte 14: row 2 of column 3) and j (byte
-// 15: row 3 of column 3). ShiftRows moves row r by r columns to the left, so after round one j has reached only column
-// 0 of s1, and g only column 1. SubBytes works on single bytes and the rest of a round is affine, so s2 is a sum of
+// 15: row 3 of column 3). ShiftRows moves row r by r columns to the left, so after round one, j affects only column 0
+// of s1, and g only column 1. SubBytes operates on single bytes and the rest of a round is affine, so s2 is a sum of
 // contributions of the four columns of s1:
 //     s2(g, j) = f(j) ^ h(g) ^ constant,   and therefore   s2(g, j) = s2(g0, j) ^ [s2(g, j0) ^ s2(g0, j0)].
 // The first term is a table over j of 256 blocks (4 KiB); the bracket is one block for every 256 counters. A vector of
-// blocks starts at round three with a load and an addition: no counting, no byte swap, no whitening, two rounds fewer.
+// blocks starts at round three with a load and an addition: no counting, no byte swap, no whitening, and two rounds
+// fewer.
 //
 // The table depends on the key; it is indexed by the public counter.
 #pragma once
@@ -21,13 +22,13 @@
 
 namespace warpaes::cpu {
 
-/// A counter block with its bytes reversed, so that it can be used as a number.
+/// Returns a counter block with its bytes reversed, so that it can be used as a number.
 WARPAES_INLINE Reg128 counter_of(std::uint64_t high, std::uint64_t low) {
     return make128(high, low);
 }
 
-/// Makes counter blocks by counting in the last 32 bits, which wrap without a carry. The counter may be secret: unlike
-/// with tables, no address depends on it.
+/// Computes counter blocks by counting in the last 32 bits, which wrap without a carry. The counter may be secret:
+/// unlike with tables, no address depends on it.
 template <class V>
 class PlainCounter {
 public:
@@ -51,9 +52,8 @@ private:
     typename V::Reg k0_, counters_;
 };
 
-/// Makes counter blocks with the table. All counters must have the upper 14 bytes of the counter that the table was
-/// made from, high
-/// * 2^64 + low.
+/// Computes counter blocks with the table. All counters must have the same upper 14 bytes as high * 2^64 + low, the
+/// counter from which the table was computed.
 template <class V, int Rounds>
 class CachedCounter {
 public:
@@ -64,7 +64,7 @@ public:
     CachedCounter(const CachedCounter&) = delete;
     CachedCounter& operator=(const CachedCounter&) = delete;
 
-    /// Makes the table again, for counters with other upper bytes.
+    /// Recomputes the table for counters with other upper bytes.
     void make(std::uint64_t high, std::uint64_t low) {
         high_ = high;
         constexpr std::size_t n = 8;
@@ -93,7 +93,7 @@ public:
         entry_ = table_ + 16 * (low & 0xff);
     }
 
-    /// The states of the next counters, as the input of round `first_round`.
+    /// Returns the states of the next counters, as the input of round `first_round`.
     static constexpr int first_round = 3;
     template <std::size_t N>
     WARPAES_INLINE void next(typename V::State (&s)[N]) {
@@ -103,7 +103,7 @@ public:
     }
 
 private:
-    /// The counters starting at the one that equals `low` except for its last byte, which is zero.
+    /// Returns the counters starting at the counter that equals `low` except for its last byte, which is zero.
     WARPAES_INLINE typename V::Reg first_counters(std::uint64_t low) const {
         return V::add32(V::splat(counter_of(high_, low & ~std::uint64_t{0xff})), V::lane_numbers());
     }
@@ -125,7 +125,7 @@ private:
     const std::uint8_t* entry_;
 };
 
-/// CTR on N vectors; the last one has `part` bytes.
+/// CTR for N vectors; the last vector has `part` bytes.
 template <class V, int Rounds, std::size_t N, class Counter>
 WARPAES_INLINE void ctr_end(const std::uint8_t* keys, Counter& counter, const std::uint8_t* input, std::uint8_t* output,
                             std::size_t part) {
@@ -141,7 +141,7 @@ WARPAES_INLINE void ctr_end(const std::uint8_t* keys, Counter& counter, const st
     V::store(output + at, V::value(s[N - 1]), Part{part});
 }
 
-/// CTR on the last vectors, one to six of them, all at once.
+/// CTR for the last one to six vectors, all at once.
 template <class V, int Rounds, class Counter>
 WARPAES_INLINE void ctr_rest(const std::uint8_t* keys, Counter& counter, const std::uint8_t* input,
                              std::uint8_t* output, std::size_t bytes) {
@@ -162,7 +162,7 @@ WARPAES_INLINE void ctr_rest(const std::uint8_t* keys, Counter& counter, const s
     }
 }
 
-/// `Text`: V, or how its vectors are loaded and stored otherwise.
+/// `Text` is V, or a type that loads and stores its vectors differently.
 template <class V, int Rounds, class Counter, class Text = V>
 struct CtrMode {
     const std::uint8_t* keys;
@@ -180,8 +180,8 @@ struct CtrMode {
     }
 };
 
-/// Applies the key stream of the next counters. It processes V::ctr_vectors at a time: as many vectors as a round
-/// instruction has cycles of latency would hide that latency, and a few more cover occasional delays.
+/// Applies the key stream of the next counters. V::ctr_vectors vectors are processed at a time: as many vectors as a
+/// round instruction has cycles of latency would hide that latency, and a few more cover occasional delays.
 template <class V, int Rounds, class Counter>
 WARPAES_INLINE void ctr_walk(const std::uint8_t* keys, Counter& counter, const std::uint8_t* input,
                              std::uint8_t* output, std::size_t length) {
@@ -207,19 +207,19 @@ WARPAES_INLINE bool stays_below_carry(const std::uint8_t* counter, std::size_t b
     return bytes / 16 < static_cast<std::uint32_t>(~load_big_endian(counter + 8));
 }
 
-/// Text with stores that bypass the caches, for whole vectors of an aligned output.
+/// Text whose stores bypass the caches, for whole vectors of an aligned output.
 template <class V>
 struct StreamedText : FarText<V> {
     using V::store;
     WARPAES_INLINE static void store(std::uint8_t* p, typename V::Reg v, Whole) { V::stream(p, v); }
 };
 
-/// A message of this length or more has enough whole cache lines for stores that bypass the caches.
+/// A message of at least this length has enough whole cache lines for stores that bypass the caches.
 inline constexpr std::size_t least_far_ctr = 512;
 
-/// CTR for a message that is too short for tables, in a batch that is larger than the caches. The lines at its ends,
-/// which it may share with its neighbours, are stored as usual. The caller ends the streams, and has seen that the
-/// counter stays below a carry.
+/// CTR for a message that is too short for tables, in a batch that is larger than the caches. The lines at the
+/// message's ends, which it may share with adjacent messages, are stored as usual. The caller must end the streams, and
+/// must have checked that the counter stays below a carry.
 template <class V, int Rounds>
 WARPAES_INLINE void far_plain_ctr(const std::uint8_t* keys, const std::uint8_t* counter, const std::uint8_t* input,
                                   std::uint8_t* output, std::size_t length) {
@@ -268,7 +268,7 @@ template <class V, int Rounds>
     }
 }
 
-/// CTR for a stretch, which is larger than the caches.
+/// CTR for a stretch that is larger than the caches.
 template <class V, int Rounds>
 [[gnu::noinline]] void far_ctr(const std::uint8_t* keys, const std::uint8_t* counter, const std::uint8_t* input,
                                std::uint8_t* output, std::size_t length) {
@@ -279,9 +279,9 @@ template <class V, int Rounds>
         low += blocks;
         if (low < blocks) ++high;
     };
-    // Up to a counter that ends in a zero byte; at least one group, because FarOutput needs the end of one.
+    // Up to a counter that ends in a zero byte; at least one group, because FarOutput requires the end of a group.
     const std::size_t head = 2 * group - 16 * (low % group_blocks);
-    constexpr std::size_t least = 65536;  // of fewer bytes, head and rest are a large share
+    constexpr std::size_t least = 65536;  // for fewer bytes, the beginning and the end are a large share
     if (length >= least_far_ctr && length < least && stays_below_carry(counter, length)) {
         far_plain_ctr<V, Rounds>(keys, counter, input, output, length);
         return end_streams();

@@ -10,8 +10,8 @@ namespace warpaes::cpu {
 
 namespace {
 
-/// Page-aligned heap memory that is wiped before it is released. Memory that was never handed out is not touched: its
-/// pages are not mapped yet, and mapping them just to wipe them would take longer than a short message.
+/// Page-aligned heap memory that is wiped before it is released. Memory that was never handed out is not accessed: its
+/// pages are not mapped yet, and mapping them only to wipe them would take longer than a short message.
 class Staging {
 public:
     explicit Staging(std::size_t bytes) : bytes_(bytes) {

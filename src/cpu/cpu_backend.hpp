@@ -21,13 +21,13 @@ struct CpuFunctions {
     RunFunction run = nullptr;
     GcmFunction run_gcm = nullptr;
     ShortFunctions short_function = nullptr;
-    BatchFunction run_batch = nullptr;  ///< null: messages are processed one after the other
+    BatchFunction run_batch = nullptr;  ///< null: messages are processed one after another
     GcmSivFunction gcm_siv = nullptr;
 };
 
 class CpuBackend final : public Backend {
 public:
-    /// `reason`: why the backend cannot run here; empty if it can. If it cannot, the functions are never called.
+    /// `reason` is why the backend cannot run here, or empty if it can. If it cannot, the functions are never called.
     CpuBackend(std::string name, std::string description, std::string reason, const CpuFunctions& functions);
 
     [[nodiscard]] std::string_view name() const noexcept override { return info_.front().name; }
@@ -45,11 +45,12 @@ private:
     CpuFunctions functions_;
 };
 
-/// Kernels are named by register width; `folding` has fewer products in GCM (FoldingZmm in vaes512_vector.hpp).
+/// The kernels are named by register width; `folding` computes fewer products in GCM (FoldingZmm in
+/// vaes512_vector.hpp).
 enum class VaesKernels { bits256, bits512, bits512_folding };
 
-/// The VAES backend with these kernels, for tests and measurements. The global vaes_backend() has the fastest kernels
-/// that this machine can run.
+/// Returns the VAES backend with these kernels, for tests and measurements. The global vaes_backend() uses the fastest
+/// kernels that this machine can run.
 Backend& vaes_backend(VaesKernels kernels);
 
 }  // namespace warpaes::cpu

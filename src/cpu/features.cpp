@@ -13,7 +13,7 @@ namespace warpaes::cpu {
 
 namespace {
 
-// An instruction set is usable if the CPU has it (CPUID) and the operating system saves its registers on a context
+// An instruction set is usable if the CPU supports it (CPUID) and the operating system saves its registers on a context
 // switch (XCR0).
 struct Features {
     bool ssse3 = false, aes = false, pclmulqdq = false;

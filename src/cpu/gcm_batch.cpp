@@ -9,18 +9,18 @@ namespace warpaes::cpu {
 
 namespace {
 
-/// Below this length, messages with the same key do not use the key's tables: making them takes as long as hashing a
+/// Below this length, messages with the same key do not use the key's tables: computing them takes as long as hashing a
 /// few kilobytes.
 constexpr std::uint64_t short_bytes = 8192;
 /// Below this length, messages with the same key that fit in the caches are processed like single messages. The path
 /// for longer messages takes about 200 ns more per message.
 constexpr std::uint64_t short_bytes_with_tables = 65536;
-/// The cost of a message beyond that of its text, expressed as a length of text.
+/// The cost of a message in addition to the cost of its text, expressed as a length of text.
 constexpr std::uint64_t least_message = 64;
 /// In a batch that is larger than the caches, messages of at least this length are encrypted by the kernels with stores
 /// that bypass the caches, not with the key's tables.
 constexpr std::uint64_t least_far = 1024;
-/// The same limit for keys used for a single message, which have no tables yet.
+/// The same limit for keys that are used for only one message and have no tables yet.
 constexpr std::uint64_t short_bytes_of_own_key = std::uint64_t{1} << 19;
 
 }  // namespace
@@ -33,7 +33,7 @@ bool GcmBatch::takes(const MessageGroup& group) {
 }
 
 void GcmBatch::make_powers(const MessageGroup& g, const std::uint8_t* round_keys, std::size_t count) {
-    // The largest number of blocks hashed with one reduction: the text and the lengths, the associated data, or an IV.
+    // The maximum number of blocks hashed with one reduction: the text and the lengths, the associated data, or an IV.
     const std::uint64_t longest = std::max({blocks_of(g.length) + 1, blocks_of(g.aad_length), blocks_of(g.iv_length)});
     const auto needed =
         static_cast<std::size_t>(std::bit_ceil(std::min<std::uint64_t>(longest, kernels_.gcm_step_blocks)));

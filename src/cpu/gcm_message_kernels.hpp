@@ -1,5 +1,5 @@
-// AES-GCM for many short messages, whose keys may be used only once: without tables, and with no more powers of H than
-// one step needs.
+// AES-GCM for many short messages whose keys may be used only once: without tables, and with only as many powers of H
+// as one step requires.
 #pragma once
 
 #include "cpu/gcm_modes.hpp"
@@ -10,7 +10,7 @@ namespace warpaes::cpu {
 template <class V>
 inline constexpr std::size_t gcm_step_blocks = V::unroll* V::bytes / 16;
 
-/// The product of two powers of H. Factors and product are stored divided by x.
+/// Returns the product of two powers of H. Factors and product are divided by x.
 template <class V>
 WARPAES_INLINE typename V::Reg product(typename V::Reg a, typename V::Reg b) {
     return reduced<V>(V::template multiply<0x00>(a, b),
@@ -18,7 +18,7 @@ WARPAES_INLINE typename V::Reg product(typename V::Reg a, typename V::Reg b) {
                       V::template multiply<0x11>(a, b));
 }
 
-/// v / x, which in this order of bits is a left shift; the bit shifted out is folded back by the polynomial.
+/// Returns v / x, which is a left shift in this bit order; the polynomial folds back the bit that is shifted out.
 template <class V>
 WARPAES_INLINE typename V::Reg divided_by_x(typename V::Reg v) {
     const auto two = V::splat(make128(0, 2));
@@ -29,7 +29,7 @@ WARPAES_INLINE typename V::Reg divided_by_x(typename V::Reg v) {
     return V::bxor3(V::bxor(low, V::template shift_left_bytes<8>(high)), folded, carry);
 }
 
-/// Makes the powers of one key per lane.
+/// Computes the powers of one key per lane.
 template <class V>
 WARPAES_INLINE void powers_of_vector(int rounds, std::size_t powers, const std::uint8_t* const* keys,
                                      std::uint8_t* const* out) {
@@ -56,7 +56,7 @@ void make_powers(const SimdPowers& run) {
         });
 }
 
-/// The pre-counter block J0 (SP 800-38D, 7.1, step 2).
+/// Returns the pre-counter block J0 (SP 800-38D, 7.1, step 2).
 template <class V>
 WARPAES_INLINE Reg128 pre_counter(const SimdGcmMessages& run, const std::uint8_t* powers, const std::uint8_t* iv) {
     if (run.iv_length == 12) {

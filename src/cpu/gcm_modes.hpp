@@ -1,6 +1,6 @@
 // GCM (SP 800-38D), with the hash interleaved with the cipher: while the rounds of one group of vectors run, the
-// products of another are computed, which use other execution ports. Decryption hashes the group that it decrypts,
-// encryption the previous one.
+// products of another group are computed, which use other execution ports. Decryption hashes the group that it
+// decrypts; encryption hashes the previous group.
 #pragma once
 
 #include "cpu/counter_cache.hpp"
@@ -11,8 +11,8 @@
 
 namespace warpaes::cpu {
 
-/// Counter blocks after round one, from the key's table (aes/first_round.hpp), except where a group of vectors passes a
-/// counter that ends in a zero byte.
+/// Counter blocks after round one, from the key's table (aes/first_round.hpp), except where a group of vectors extends
+/// past a counter that ends in a zero byte.
 template <class V>
 class GcmCounter {
 public:
@@ -46,7 +46,7 @@ private:
         round_one(c, s);
         constant_ = V::bxor(V::value(s[0]), V::splat(load_aligned128(table_)));
     }
-    /// Computes the N vectors that end at `last_byte_`, which has passed 256.
+    /// Computes the N vectors that end at `last_byte_`, which has exceeded 255.
     template <std::size_t N>
     WARPAES_INLINE void compute(State (&s)[N]) {
         constexpr std::size_t blocks = N * V::bytes / 16;
@@ -75,7 +75,7 @@ private:
     Reg constant_;
 };
 
-/// Counter blocks after round two, from tables of 65,536 blocks each. A table ends where the 32-bit counter wraps.
+/// Counter blocks after round two, from tables for 65,536 blocks each. A table ends where the 32-bit counter wraps.
 template <class V, int Rounds>
 class CachedGcmCounter {
 public:
@@ -114,8 +114,8 @@ WARPAES_INLINE void encrypt_and_add(typename V::State (&s)[N], const std::uint8_
     for (std::size_t i = 0; i < N; ++i) s[i] = V::aesenclast(s[i], V::bxor(last, input[i]));
 }
 
-/// Computes the rounds from First and adds input(i) to s[i]. Between the rounds, hash(from, to) is called for parts of
-/// the `Beside` vectors.
+/// Computes the rounds from `First` onwards and adds input(i) to s[i]. Between the rounds, hash(from, to) is called for
+/// parts of the `Beside` vectors.
 template <class V, int Rounds, int First, std::size_t Beside, std::size_t N, class Input, class Hash>
 WARPAES_INLINE void rounds_beside_hash(typename V::State (&s)[N], const std::uint8_t* keys, const Input& input,
                                        const Hash& hash) {
@@ -145,7 +145,7 @@ struct NearOutput {
     }
 };
 
-/// Encrypts N vectors and, if `Hash`, hashes the vectors at `hashed` at the same time.
+/// Encrypts N vectors and, if `Hash` is set, hashes the vectors at `hashed` at the same time.
 template <class V, int Rounds, std::size_t N, bool Hash, class Counter, class Digest, class Output>
 WARPAES_INLINE void gcm_step(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
                              std::uint8_t* output, const std::uint8_t* hashed, Output& sink) {
@@ -197,7 +197,7 @@ WARPAES_INLINE void gcm_rest(const std::uint8_t* keys, Counter& counter, Digest&
     }
 }
 
-/// Processes the last N or N - 1 vectors; the last one may be partial. Encryption hashes the `Behind` vectors before
+/// Processes the last N or N - 1 vectors; the last vector may be partial. Encryption hashes the `Behind` vectors before
 /// `output` during the rounds, and then its own output; decryption hashes its input during the rounds.
 template <class V, int Rounds, bool Encrypt, std::size_t N, std::size_t Behind, class Counter, class Digest>
 WARPAES_INLINE void gcm_end(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
@@ -261,17 +261,17 @@ WARPAES_INLINE void gcm_ends(const std::uint8_t* keys, Counter& counter, Digest&
     }
 }
 
-/// Processes the end of a stretch: in one group of vectors if the instruction set has masks, so that the last vectors
-/// do not wait for each other, or else in smaller and smaller groups, which takes less code.
+/// How the end of a stretch is processed: in one group of vectors if the instruction set has masks, so that the last
+/// vectors do not wait for each other; otherwise in smaller and smaller groups, which takes less code.
 enum class GcmEnd { masked, halved };
 
-/// Processes a stretch. Encryption hashes one step behind.
+/// Processes a stretch. Encryption hashes one step behind the cipher.
 template <class V, int Rounds, bool Encrypt, GcmEnd End = GcmEnd::halved, class Counter, class Digest>
 WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
                                 std::uint8_t* output, std::size_t bytes) {
     constexpr std::size_t n = V::unroll, step = n * V::bytes;
     constexpr bool masked = End == GcmEnd::masked;
-    // The end processes up to a step, and hashes it from registers.
+    // The end consists of at most one step, which is hashed from registers.
     constexpr std::size_t least = Encrypt && masked ? step + 1 : step;
     NearOutput<V> sink;
     if (bytes >= least) {
@@ -293,12 +293,12 @@ WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Dige
     gcm_rest<V, Rounds, Encrypt, n / 2>(keys, counter, hash, input, output, bytes);
 }
 
-/// For messages of this length or more, most stores bypass the caches; those of the first step never do.
+/// For messages of at least this length, most stores bypass the caches; the stores of the first step never do.
 inline constexpr std::size_t least_far_gcm = 2048;
 
-/// Processes a stretch that is larger than the caches, or a message of such a batch. The caller ends the streams.
-/// `output` is aligned to blocks. The digest reads ciphertext from a copy, because stores that bypass the caches leave
-/// the data in memory only.
+/// Processes a stretch that is larger than the caches, or a message of such a batch. The caller must end the streams.
+/// `output` is aligned to blocks. The digest is computed from a copy of the ciphertext, because stores that bypass the
+/// caches leave the data only in memory.
 template <class V, int Rounds, bool Encrypt, class Counter, class Digest>
 WARPAES_INLINE void far_gcm_stretch(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
                                     std::uint8_t* output, std::size_t bytes) {
@@ -317,7 +317,7 @@ WARPAES_INLINE void far_gcm_stretch(const std::uint8_t* keys, Counter& counter, 
     gcm_rest<V, Rounds, Encrypt, n / 2>(keys, counter, hash, input, output, bytes);
 }
 
-/// For messages of this length or more, a table is worth making: it takes about 100 ns and saves the second round.
+/// From this message length onwards, a table is worthwhile: computing it takes about 100 ns and saves the second round.
 /// Measured on a Xeon with AVX-512 and AMX, 2 cores, g++ 12.
 inline constexpr std::size_t cached_gcm_bytes = 65536;
 
@@ -338,7 +338,8 @@ WARPAES_INLINE void gcm_message(const SimdGcm& run, Reg128 first, Ghash<V>& hash
         }
         return gcm_stretch<V, Rounds, Encrypt>(keys, counter, hash, input, output, bytes);
     }
-    // First process up to a counter that is a multiple of a step, so that steps end where the tables do.
+    // First process the blocks up to a counter that is a multiple of a step, so that every table ends at the end of a
+    // step.
     constexpr std::size_t step_blocks = V::unroll * V::bytes / 16;
     std::uint64_t low, high;
     std::memcpy(&low, &first, 8);

@@ -1,15 +1,15 @@
-// GHASH by carry-less multiplication, for any vector width.
+// GHASH with carry-less multiplication, for any vector width.
 //
 // A block with its bytes reversed is a field element with its bits reversed, as a 128-bit integer. The product of two
 // such integers is the reversed product, one bit too far to the right, so the powers of H are stored divided by x
-// (HashKey::descending). The products of up to 64 blocks with H^64 … H^1 are summed before one reduction.
+// (HashKey::descending). The products of up to 64 blocks with H^64 … H^1 are summed before a single reduction.
 #pragma once
 
 #include "cpu/simd_vector.hpp"
 
 namespace warpaes::cpu {
 
-/// Reduces a sum of products of blocks with powers of H, lane by lane. It takes two steps of 64 bits, from the lower
+/// Reduces a sum of products of blocks with powers of H, lane by lane, in two steps of 64 bits, starting at the lower
 /// end. Each step multiplies by x^63 + x^62 + x^57, which is the polynomial in this bit order without its outer terms;
 /// exchanging the halves accounts for the outer terms.
 template <class V>
@@ -27,7 +27,7 @@ public:
     using Reg = typename V::Reg;
     static constexpr std::size_t lanes = V::bytes / 16;
 
-    /// `powers`: HashKey::descending, or only its last `most_together` powers. `digest` is the GHASH of the preceding
+    /// `powers` is HashKey::descending, or only its last `most_together` powers. `digest` is the GHASH of the preceding
     /// data, and `blocks` is the number of blocks that will be added.
     WARPAES_INLINE Ghash(const std::uint8_t* powers, Reg128 digest, std::size_t blocks, std::size_t most_together = 64)
         : end_(powers + 16 * most_together),
@@ -35,15 +35,16 @@ public:
           left_(blocks),
           digest_(V::from_block(swap_block(digest))) {}
 
-    /// Reduces the next `blocks` blocks together, at most as many as there are powers. Without this call, as many as
-    /// possible are reduced together. A group must not extend beyond these blocks.
+    /// Reduces the next `blocks` blocks together; there may be at most as many as there are powers. Without this call,
+    /// as many blocks as possible are reduced together. A group must not extend beyond these blocks.
     WARPAES_INLINE void together(std::size_t blocks) {
         room_ = blocks;
         power_ = end_ - 16 * blocks;
         low_ = middle_ = high_ = V::zero();
     }
 
-    /// begin_group() starts a group of vectors, which are then added one by one or in pairs; end_group() ends it.
+    /// begin_group() starts a group of vectors, which are then added individually or in pairs; end_group() ends the
+    /// group.
     WARPAES_INLINE void begin_group() {
         if (room_ == 0) together(left_ < most_together_ ? left_ : most_together_);
     }
@@ -114,7 +115,7 @@ public:
         }
     }
 
-    /// Adds the block of lengths.
+    /// Adds the block that contains the lengths.
     WARPAES_INLINE void add_lengths(std::uint64_t aad_bits, std::uint64_t text_bits) {
         begin_group();
         const auto block = make128(aad_bits, text_bits);
@@ -122,7 +123,7 @@ public:
         end_group(1);
     }
 
-    /// The digest; valid after all blocks have been added.
+    /// Returns the digest; valid after all blocks have been added.
     [[nodiscard]] WARPAES_INLINE Reg128 digest() const { return swap_block(V::first_block(digest_)); }
 
 private:
@@ -158,7 +159,7 @@ private:
     std::size_t most_together_;
     const std::uint8_t* power_ = nullptr;
     std::size_t left_;
-    std::size_t room_ = 0;  ///< blocks left until the next reduction
+    std::size_t room_ = 0;  ///< number of blocks left until the next reduction
     Reg low_ = V::zero(), middle_ = V::zero(), high_ = V::zero();
     Reg digest_;  ///< the digest is in lane 0
 };

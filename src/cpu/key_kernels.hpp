@@ -1,5 +1,5 @@
 // Key expansion (FIPS 197, 5.2) of several keys at once, one per lane. SubWord is computed as the last round of the
-// cipher on a block whose columns all equal the word, because ShiftRows then changes nothing.
+// cipher on a block whose columns all equal the word, because ShiftRows then has no effect.
 #pragma once
 
 #include "cpu/simd.hpp"
@@ -7,7 +7,8 @@
 
 namespace warpaes::cpu {
 
-/// SubWord of word `Word` of each block, in all four columns, plus `constant`; RotWord is applied first if `Rotate`.
+/// Returns SubWord of word `Word` of each block, in all four columns, plus `constant`; RotWord is applied first if
+/// `Rotate` is set.
 template <class V, int Word, bool Rotate>
 WARPAES_INLINE typename V::Reg substituted(typename V::Reg v, std::uint8_t constant) {
     constexpr auto byte = [](int i) { return 4 * Word + (i + (Rotate ? 1 : 0)) % 4; };
@@ -15,7 +16,7 @@ WARPAES_INLINE typename V::Reg substituted(typename V::Reg v, std::uint8_t const
     return V::value(V::aesenclast(V::state(V::shuffle_bytes(v, column)), V::splat(repeat128(constant))));
 }
 
-/// The sum of each word and all words before it.
+/// Returns the sum of each word and all words before it.
 template <class V>
 WARPAES_INLINE typename V::Reg running_sum(typename V::Reg v) {
     v = V::bxor(v, V::template shift_left_bytes<4>(v));
@@ -39,7 +40,7 @@ WARPAES_INLINE void expand_vector(std::size_t key_bytes, const std::uint8_t* con
             V::store_each(out, 16 * r, a);
         }
     } else if (key_bytes == 24) {
-        // Words 4 and 5 are in the lower half of `b`. The upper half that is stored with them is overwritten by the
+        // Words 4 and 5 are in the lower half of `b`. The upper half, which is stored with them, is overwritten by the
         // next words.
         typename V::Reg b = V::template shift_right_bytes<8>(V::load_each(keys, 8));
         for (std::size_t i = 0; i < 8; ++i) {
@@ -86,8 +87,8 @@ void expand_keys(const SimdKeys& run) {
             __attribute__((always_inline)) { expand_vector<V>(run.key_bytes, keys, out); });
 }
 
-/// Round keys of the equivalent inverse cipher (FIPS 197, 5.3.5). The template parameter keeps the function private to
-/// the files that are compiled for the instruction.
+/// Computes the round keys of the equivalent inverse cipher (FIPS 197, 5.3.5). The template parameter keeps the
+/// function private to the files that are compiled for the instruction.
 template <class V>
 void invert_keys(const std::uint8_t* encrypt, int rounds, std::uint8_t* decrypt) {
     const auto from = [&](int r) { return load128(encrypt + 16 * r); };

@@ -79,7 +79,7 @@ Block EvpOperation::finish() {
 
 namespace {
 
-/// XTS: EVP takes one data unit per call, and both keys concatenated.
+/// XTS: EVP accepts one data unit per call, and both keys concatenated.
 void run_xts(const Run& run) {
     Secret<std::array<std::uint8_t, 64>> keys;
     std::copy(run.tweak_key->bytes().begin(), run.tweak_key->bytes().end(),

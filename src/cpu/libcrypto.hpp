@@ -13,11 +13,11 @@ namespace warpaes::cpu {
 void run_libcrypto(const Run& run);
 void run_gcm_libcrypto(const GcmRun& run);
 
-/// The cipher from library_context(). It is fetched once, because fetching takes longer than encrypting a kilobyte.
-/// Thread-safe.
+/// Returns the cipher from library_context(). It is fetched only once, because fetching takes longer than encrypting a
+/// kilobyte. Thread-safe.
 const EVP_CIPHER* libcrypto_cipher(Mode mode, int rounds);
 
-/// An EVP operation under one key, which can be started many times. EVP_CIPHER_CTX_free cleanses its key.
+/// An EVP operation under one key, which can be started many times. EVP_CIPHER_CTX_free wipes its key.
 class EvpOperation {
 public:
     /// If the mode has an IV but `iv` is empty, start() starts the operation.
@@ -36,7 +36,7 @@ private:
     std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)> context_;
 };
 
-/// For example "OpenSSL 3.0.19": the version of the library at run time, not at compile time.
+/// Returns the version of the library at run time, not at compile time, for example "OpenSSL 3.0.19".
 std::string libcrypto_version();
 
 }  // namespace warpaes::cpu

@@ -1,11 +1,11 @@
 // GCM through EVP. EVP processes only whole messages, but a run may be any stretch of a message and needs the digest.
 //
-// The digest follows from a tag: T = (D ^ lengths) * H ^ E(J0), so D = (T ^ E(J0)) / H ^ lengths. A stretch is a whole
-// message with a different J0, which EVP accepts as a long IV: from an IV of 16 bytes it computes J0 = (IV * H ^
-// lengths) * H, which can be solved for the IV. So encryption is one pass. EVP does not output a tag when it decrypts;
-// there the ciphertext is hashed piece by piece as the associated data of an empty message, and decrypted with CTR. The
-// same is done in both directions if counters are secret. EVP branches where a counter wraps, so ECB is used for secret
-// counters instead of CTR.
+// The digest follows from a tag: T = (D ^ lengths) * H ^ E(J0), so D = (T ^ E(J0)) / H ^ lengths. A stretch is
+// processed as a whole message with a different J0, which is passed to EVP as a long IV: from an IV of 16 bytes, EVP
+// computes J0 = (IV * H ^ lengths) * H, which can be solved for the IV. Encryption is therefore one pass. EVP does not
+// output a tag when it decrypts; in decryption, the ciphertext is hashed piece by piece as the associated data of an
+// empty message, and decrypted with CTR. If counters are secret, both directions are processed in this way. EVP
+// branches where a counter wraps, so ECB is used for secret counters instead of CTR.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -17,13 +17,13 @@ namespace warpaes::cpu {
 
 namespace {
 
-/// CTR with public counters. GCM counters have 32 bits and wrap without a carry, but EVP's have 128 bits, so EVP is
-/// restarted when a counter wraps.
+/// CTR with public counters. GCM counters have 32 bits and wrap without a carry, but EVP's counters have 128 bits, so
+/// EVP is restarted when a counter wraps.
 class PublicCounters {
 public:
     PublicCounters(EvpOperation& ctr, const Block& first) : ctr_(ctr), next_(first) { ctr_.start(first); }
 
-    /// Takes whole blocks, except in the last call.
+    /// Processes whole blocks; only the last call may end with a partial block.
     void add_key_stream(const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes) {
         while (bytes != 0) {
             const std::uint64_t until_wrap =
@@ -69,14 +69,14 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t most = 256;  ///< blocks processed at once
+    static constexpr std::uint64_t most = 256;  ///< number of blocks processed at once
 
     EvpOperation& ecb_;
     Secret<Block> next_;
     SecretBuffer key_stream_;
 };
 
-/// With a 96-bit IV, J0 is the IV followed by a last word of one.
+/// Whether J0 is a 96-bit IV followed by a last word of one.
 bool has_usual_iv(const GcmRun& run, const Block& j0) {
     return run.public_counters && static_cast<std::uint32_t>(load_counter(j0).low) == 1;
 }
@@ -138,7 +138,7 @@ private:
         return store_element(tag);
     }
 
-    /// Works in pieces that fit in the first-level cache, because the ciphertext is read twice.
+    /// Processes the text in pieces that fit in the first-level cache, because the ciphertext is read twice.
     template <class Counters>
     void crypt_and_hash_text(Counters& counters, const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes) {
         constexpr std::uint64_t piece = 16384;
@@ -158,7 +158,7 @@ private:
         return *operation;
     }
 
-    /// Used for tags that are not passed outside this file.
+    /// Used for tags that do not leave this file.
     static constexpr Block any_j0{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
 
     void start_mac(const Block& j0) { opened(mac_, Mode::gcm).start(j0); }
@@ -167,7 +167,7 @@ private:
         return store_element(divide(load_element(mac) ^ encrypted(mac_j0)) ^ length_block(bytes, 0));
     }
 
-    /// What the associated data contributes to the tag of a message of `bytes` bytes.
+    /// Returns the contribution of the associated data to the tag of a message of `bytes` bytes.
     FieldElement aad_share(std::uint64_t bytes) {
         if (run_.aad_bytes == 0) return {};
         if (!aad_share_ || bytes != aad_share_bytes_) {

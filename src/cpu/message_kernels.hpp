@@ -1,5 +1,5 @@
-// The kernels for messages in memory. They process many messages of a parallel mode in one call: its cost is paid only
-// once, and the processor begins a message while the previous one is still in the pipeline.
+// The kernels for messages in memory. They process many messages of a parallel mode in one call: the cost of a call is
+// paid only once, and the processor begins a message while the previous message is still in the pipeline.
 #pragma once
 
 #include "cpu/counter_cache.hpp"
@@ -22,7 +22,7 @@ WARPAES_INLINE void ctr_message(const SimdMessages& run, const std::uint8_t* key
     ctr_walk<V, Rounds>(keys, counter, input, output, run.length);
 }
 
-/// `One` has the kernels for a single message, for the cases without a loop here.
+/// `One` is the kernel for a single message, for the cases without a loop here.
 template <class V, int Rounds, void (*One)(const SimdRun&)>
 void messages_of_rounds(const SimdMessages& run) {
     note_stack_depth();

@@ -1,4 +1,4 @@
-// Round keys of the messages of a group, which share one key or have one key each.
+// Round keys of the messages of a group, which share a key or each have their own key.
 #pragma once
 
 #include <algorithm>
@@ -31,16 +31,16 @@ public:
         first_ = count_ = 0;
     }
 
-    /// Round keys of the cipher. If the keys are passed as bytes, the round keys are valid until a message outside the
-    /// current window is requested.
+    /// Returns round keys of the cipher. If the keys are passed as bytes, the round keys are valid until a message
+    /// outside the current window is requested.
     [[nodiscard]] const std::uint8_t* encrypt(std::uint64_t message) {
         if (group_->key != nullptr) return round_keys_of(*group_->key);
         if (message < first_ || message >= first_ + count_) expand(message);
         return expanded_[message - first_].data();
     }
 
-    /// Consecutive round keys starting at `message`, for `window` messages or as many as are left. With one key for all
-    /// messages, every message uses the same round keys.
+    /// Returns consecutive round keys starting at `message`, for `window` messages or as many as are left. If all
+    /// messages share a key, every message uses the same round keys.
     [[nodiscard]] const std::uint8_t* encrypt_from(std::uint64_t message) {
         if (group_->key == nullptr) expand(message);
         return encrypt(message);

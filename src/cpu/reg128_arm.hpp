@@ -1,5 +1,5 @@
-// One block in a register of a 64-bit Arm CPU: the operations that kernels use on single blocks, in addition to those
-// on vectors (simd_vector.hpp). reg128_x86.hpp has the same functions for x86-64.
+// One block in a register of a 64-bit Arm CPU: the operations that kernels use on single blocks, in addition to the
+// operations on vectors (simd_vector.hpp). reg128_x86.hpp contains the same functions for x86-64.
 #pragma once
 
 #include <arm_neon.h>
@@ -17,7 +17,7 @@ using Reg128 = uint8x16_t;
 WARPAES_INLINE Reg128 load128(const std::uint8_t* p) {
     return vld1q_u8(p);
 }
-/// `p` is aligned to 16 bytes.
+/// `p` must be aligned to 16 bytes.
 WARPAES_INLINE Reg128 load_aligned128(const std::uint8_t* p) {
     return vld1q_u8(p);
 }
@@ -28,11 +28,11 @@ WARPAES_INLINE void store128(std::uint8_t* p, Reg128 v) {
 WARPAES_INLINE Reg128 zero128() {
     return vdupq_n_u8(0);
 }
-/// high * 2^64 + low as a little-endian number.
+/// Returns high * 2^64 + low as a little-endian number.
 WARPAES_INLINE Reg128 make128(std::uint64_t high, std::uint64_t low) {
     return vreinterpretq_u8_u64(vcombine_u64(vcreate_u64(low), vcreate_u64(high)));
 }
-/// `word` in the first four bytes, zeros elsewhere.
+/// Returns `word` in the first four bytes, with zeros elsewhere.
 WARPAES_INLINE Reg128 word128(std::uint32_t word) {
     return make128(0, word);
 }
@@ -56,11 +56,11 @@ WARPAES_INLINE Reg128 subtract_words(Reg128 a, Reg128 b) {
 WARPAES_INLINE Reg128 without_first_byte(Reg128 v) {
     return vsetq_lane_u8(0, v, 0);
 }
-/// All bytes except the first, followed by `byte`.
+/// Returns all bytes except the first, followed by `byte`.
 WARPAES_INLINE Reg128 shift_in_byte(Reg128 v, std::uint8_t byte) {
     return vextq_u8(v, vdupq_n_u8(byte), 1);
 }
-/// The bytes in reverse order.
+/// Returns the bytes in reverse order.
 WARPAES_INLINE Reg128 swap_block(Reg128 v) {
     const Reg128 halves = vrev64q_u8(v);
     return vextq_u8(halves, halves, 8);
@@ -69,19 +69,19 @@ WARPAES_INLINE Reg128 swap_block(Reg128 v) {
 WARPAES_INLINE Reg128 inverse_mix_columns(Reg128 v) {
     return vaesimcq_u8(v);
 }
-/// v * x in XTS's field (aes/xts.hpp), reduced by `polynomial`.
+/// Returns v * x in XTS's field (aes/xts.hpp), reduced by `polynomial`.
 WARPAES_INLINE Reg128 times_x(Reg128 v, std::uint32_t polynomial) {
-    // The top bit of each half, spread over the other half: all ones or zeros, masked to the value to add there.
+    // The top bit of each half, spread over the other half: all ones or zeros, masked to the value to add to that half.
     const Reg128 tops = vreinterpretq_u8_s64(vshrq_n_s64(vreinterpretq_s64_u8(v), 63));
     const Reg128 doubled = vreinterpretq_u8_u64(vshlq_n_u64(vreinterpretq_u64_u8(v), 1));
     return veorq_u8(doubled, vandq_u8(vextq_u8(tops, tops, 8), make128(1, polynomial)));
 }
 
-/// Must be called before other threads may read data that a vector's `stream` has stored. Does nothing here: `stream`
-/// is an ordinary store.
+/// Must be called before other threads may read data that a vector's `stream` has stored. Has no effect on Arm, where
+/// `stream` is an ordinary store.
 WARPAES_INLINE void end_streams() {}
 
-/// Overwrites all vector registers, which may have held key material.
+/// Overwrites all vector registers, which may contain key material.
 WARPAES_INLINE void forget_registers() {
     asm volatile(
         "movi v0.2d, #0\n movi v1.2d, #0\n movi v2.2d, #0\n movi v3.2d, #0\n movi v4.2d, #0\n movi v5.2d, #0\n"

@@ -1,5 +1,5 @@
-// One block in a register of an x86-64 CPU: the operations that kernels use on single blocks, in addition to those on
-// vectors (simd_vector.hpp). reg128_arm.hpp has the same functions for 64-bit Arm.
+// One block in a register of an x86-64 CPU: the operations that kernels use on single blocks, in addition to the
+// operations on vectors (simd_vector.hpp). reg128_arm.hpp contains the same functions for 64-bit Arm.
 #pragma once
 
 #include <immintrin.h>
@@ -13,7 +13,7 @@ using Reg128 = __m128i;
 WARPAES_INLINE Reg128 load128(const std::uint8_t* p) {
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
 }
-/// `p` is aligned to 16 bytes.
+/// `p` must be aligned to 16 bytes.
 WARPAES_INLINE Reg128 load_aligned128(const std::uint8_t* p) {
     return _mm_load_si128(reinterpret_cast<const __m128i*>(p));
 }
@@ -24,11 +24,11 @@ WARPAES_INLINE void store128(std::uint8_t* p, Reg128 v) {
 WARPAES_INLINE Reg128 zero128() {
     return _mm_setzero_si128();
 }
-/// high * 2^64 + low as a little-endian number.
+/// Returns high * 2^64 + low as a little-endian number.
 WARPAES_INLINE Reg128 make128(std::uint64_t high, std::uint64_t low) {
     return _mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low));
 }
-/// `word` in the first four bytes, zeros elsewhere.
+/// Returns `word` in the first four bytes, with zeros elsewhere.
 WARPAES_INLINE Reg128 word128(std::uint32_t word) {
     return _mm_set_epi32(0, 0, 0, static_cast<int>(word));
 }
@@ -52,11 +52,11 @@ WARPAES_INLINE Reg128 subtract_words(Reg128 a, Reg128 b) {
 WARPAES_INLINE Reg128 without_first_byte(Reg128 v) {
     return _mm_andnot_si128(_mm_set_epi32(0, 0, 0, 0xff), v);
 }
-/// All bytes except the first, followed by `byte`.
+/// Returns all bytes except the first, followed by `byte`.
 WARPAES_INLINE Reg128 shift_in_byte(Reg128 v, std::uint8_t byte) {
     return _mm_or_si128(_mm_srli_si128(v, 1), _mm_slli_si128(_mm_cvtsi32_si128(byte), 15));
 }
-/// The bytes in reverse order.
+/// Returns the bytes in reverse order.
 WARPAES_INLINE Reg128 swap_block(Reg128 v) {
     return _mm_shuffle_epi8(v, _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
 }
@@ -64,9 +64,10 @@ WARPAES_INLINE Reg128 swap_block(Reg128 v) {
 WARPAES_INLINE Reg128 inverse_mix_columns(Reg128 v) {
     return _mm_aesimc_si128(v);
 }
-/// v * x in XTS's field (aes/xts.hpp), reduced by `polynomial`.
+/// Returns v * x in XTS's field (aes/xts.hpp), reduced by `polynomial`.
 WARPAES_INLINE Reg128 times_x(Reg128 v, std::uint32_t polynomial) {
-    // The top bit of each half, spread over the dword above it: all ones or zeros, masked to the value to add there.
+    // The top bit of each half, spread over the dword above it: all ones or zeros, masked to the value to add to that
+    // dword.
     const __m128i carries = _mm_srai_epi32(_mm_shuffle_epi32(v, 0x13), 31);
     return _mm_xor_si128(_mm_add_epi64(v, v),
                          _mm_and_si128(carries, _mm_set_epi32(0, 1, 0, static_cast<int>(polynomial))));
@@ -77,7 +78,7 @@ WARPAES_INLINE void end_streams() {
     _mm_sfence();
 }
 
-/// Overwrites all vector registers that exist without AVX, which may have held key material.
+/// Overwrites all vector registers that exist without AVX, which may contain key material.
 WARPAES_INLINE void forget_registers() {
     asm volatile(
         "pxor %%xmm0, %%xmm0\n pxor %%xmm1, %%xmm1\n pxor %%xmm2, %%xmm2\n pxor %%xmm3, %%xmm3\n"

@@ -24,7 +24,7 @@ StreamKind kind_of(Mode mode) {
     }
 }
 
-/// Messages up to this length stay in the core's own caches.
+/// Messages up to this length stay in a core's private caches.
 constexpr std::uint64_t near_bytes = 2048;
 
 /// Processes messages of the same kind and number of rounds on all lanes until no message is left.
@@ -63,7 +63,7 @@ private:
         std::uint8_t* output;
         std::size_t blocks;
     };
-    /// The message of a lane. Pieces of it that are not whole blocks in the caller's memory are copied here.
+    /// The message of a lane. Pieces of the message that are not whole blocks in the caller's memory are copied here.
     struct Message {
         const MessageGroup* group;
         std::uint64_t index;
@@ -74,9 +74,9 @@ private:
         std::array<std::uint8_t, round_keys_bytes> own_keys;
     };
 
-    /// Eight vectors keep the AES units busy. Streams that exceed the core's own caches, and short ones in a batch that
-    /// is not in the caches, wait for memory instead. For those, half as many streams are faster, because prefetched
-    /// lines stay cached until they are used.
+    /// Eight vectors keep the AES units busy. Streams that exceed the core's private caches, and short streams in a
+    /// batch that is not in the caches, wait for memory instead. For such streams, half as many are faster, because
+    /// prefetched lines stay cached until they are used.
     [[nodiscard]] std::size_t streams_at_once(std::span<const MessageGroup* const> groups) const {
         const bool all_near = std::all_of(groups.begin(), groups.end(),
                                           [](const auto* g) { return g->length <= near_bytes && !g->beyond_caches; });
@@ -84,7 +84,7 @@ private:
         return all_near ? most : std::max(most / 2, SimdStreams::vectors);
     }
 
-    /// Processes as many blocks of every stream as the shortest current piece has, and returns their number.
+    /// Processes as many blocks of every stream as the shortest current piece has, and returns the number of blocks.
     std::size_t step() {
         const std::size_t steps =
             std::min(*std::min_element(left_.begin(), left_.begin() + static_cast<std::ptrdiff_t>(streams_)),
@@ -220,7 +220,7 @@ private:
         return true;
     }
 
-    /// Removes a stream and moves the last one to its lane.
+    /// Removes a stream and moves the last stream to its lane.
     void drop(std::size_t s) {
         const std::size_t last = --streams_;
         if (s == last) return;

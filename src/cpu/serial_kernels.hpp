@@ -58,8 +58,8 @@ WARPAES_INLINE Reg128 big_endian(std::uint64_t high, std::uint64_t low) {
     return make128(__builtin_bswap64(low), __builtin_bswap64(high));
 }
 
-/// Runs all rounds on N blocks. The caller has added the first round key; `last` is the last round key plus the value
-/// to be added to the result.
+/// Runs all rounds on N blocks. The caller has already added the first round key; `last` is the last round key plus the
+/// value to be added to the result.
 template <class V, int Rounds, bool Inverse, std::size_t N>
 WARPAES_INLINE void rounds(typename V::State (&s)[N], const Bytes* keys, const Reg128 (&last)[N]) {
     middle_rounds<V, Inverse, 1, Rounds>(s, keys);
@@ -176,7 +176,7 @@ void xts(const Bytes* keys, const Bytes* tweak_keys, const Bytes* tweak, const B
 }
 
 // In a chain, the last round key, the next block of text and the first round key of the next block are combined in
-// advance where possible. So only the rounds are on the critical path.
+// advance if possible, so that only the rounds are on the critical path.
 
 /// CBC encryption, or CBC-MAC if `Stores` is false. The state already includes the first round key and the next block
 /// of text.
@@ -303,7 +303,7 @@ void ccm_decrypt(const Bytes* keys, Bytes* counter, Bytes* chain, const Bytes* i
     const Reg128 k0 = key(keys, 0), kn = key(keys, Rounds), both_keys = xor128(k0, kn);
     const std::uint64_t upper = load_little_endian(counter);
     std::uint64_t number = load_big_endian(counter + 8);
-    // One more block of key stream is computed than needed, and dropped.
+    // One more block of key stream is computed than needed, and discarded.
     typename V::State streams[2] = {V::sum(counter_block(upper, number), k0),
                                     V::sum(counter_block(upper, number + 1), k0)};
     const Reg128 plain[2] = {kn, kn};

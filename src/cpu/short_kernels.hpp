@@ -1,5 +1,5 @@
-// Single short CTR and GCM messages. These functions use little stack, because all of the stack that they use is
-// overwritten afterwards.
+// Single short CTR and GCM messages. These functions use little stack, because all of the used stack is overwritten
+// afterwards.
 #pragma once
 
 #include <type_traits>
@@ -47,7 +47,7 @@ private:
     const std::uint8_t* keys_;
     const std::uint8_t* table_;
     const std::uint8_t* entry_ = nullptr;
-    Reg128 next_;  ///< bytes reversed
+    Reg128 next_;  ///< the next counter block, with its bytes reversed
     typename V::Reg constant_;
 };
 
@@ -67,7 +67,7 @@ void table_ctr(const ShortMessage& m, const std::uint8_t* table) {
     }
 }
 
-/// CTR without a table, for lengths at which a table does not pay off.
+/// CTR without a table, for messages that are too short for a table to be worthwhile.
 template <class V, int Rounds>
 WARPAES_INLINE void plain_ctr(const ShortMessage& m) {
     PlainCounter<V> counter(m.round_keys, reversed_counter(m.iv));
@@ -98,11 +98,11 @@ template <class V, int Rounds>
     return true;
 }
 
-/// The setup that pays off for a GCM message: none, steps of V::unroll vectors, or these and the key's table for round
-/// one.
+/// The setup that is worthwhile for a GCM message: none; steps of V::unroll vectors; or such steps and the key's table
+/// for round one.
 enum class GcmMeans { none, steps, table };
 
-/// Runs all rounds on `state`, which includes the first round key.
+/// Runs all rounds on `state`, which already includes the first round key.
 template <class V, int Rounds>
 WARPAES_INLINE void encrypt_one(typename V::State& state, const std::uint8_t* keys) {
     typename V::State s[1] = {state};
@@ -110,8 +110,8 @@ WARPAES_INLINE void encrypt_one(typename V::State& state, const std::uint8_t* ke
     state = V::aesenclast(s[0], round_key<V>(keys, Rounds));
 }
 
-/// Processes and hashes the first N vectors, or a partial one. `mask`, one more block, goes through all rounds in
-/// parallel.
+/// Processes and hashes the first N vectors, or a partial vector. `mask`, an additional block, passes through all
+/// rounds in parallel.
 template <class V, int Rounds, bool Encrypt, std::size_t N, class Access>
 WARPAES_INLINE void short_gcm_begin(const ShortMessage& m, const std::uint8_t* keys, PlainCounter<V>& counter,
                                     Ghash<V>& hash, typename V::State& mask, Access access, std::size_t blocks) {

@@ -1,8 +1,9 @@
-// The entry points of the files that are compiled for one instruction set each, and the plain structs that they take.
+// The entry points of the files that are compiled for one instruction set each, and the plain structs that are their
+// arguments.
 //
 // The files for one instruction set must not use an inline function that is also compiled in another file. The linker
-// keeps only one copy of such a function, and if that copy had AVX-512 instructions, it would fail on every CPU without
-// them.
+// keeps only one copy of such a function; if that copy contained AVX-512 instructions, it would fail on every CPU
+// without AVX-512.
 #pragma once
 
 #include <cstddef>
@@ -64,16 +65,16 @@ struct SimdGcmSiv {
     std::uint8_t* digest;
 };
 
-/// CTR: at this length and above, a table for two rounds pays off (about 70 ns with 512-bit registers, plus overwriting
-/// the stack). Measured on a Xeon with AVX-512 and AMX, 2 cores, g++ 12: break-even at 10 to 15 KiB for all three
-/// vector widths and for keys of 128 and 256 bits.
+/// CTR: from this length onwards, a table for two rounds is worthwhile (about 70 ns with 512-bit registers, plus
+/// overwriting the stack). Measured on a Xeon with AVX-512 and AMX, 2 cores, g++ 12: break-even at 10 to 15 KiB for all
+/// three vector widths and for keys of 128 and 256 bits.
 inline constexpr std::size_t cached_counter_bytes = 16384;
 
-/// The corresponding length if CTR can use the key's table for the first round. Measured on a Zen 5, as are the
-/// following limits.
+/// The corresponding length if CTR can use the key's table for the first round. Measured on a Zen 5, like the following
+/// limits.
 inline constexpr std::size_t cached_counter_bytes_with_table = 32768;
 
-/// CTR and GCM: at this length and above, using the key's table for the first round pays for its setup.
+/// CTR and GCM: from this length onwards, the key's table for the first round is worth its setup.
 inline constexpr std::size_t first_round_ctr_bytes = 1024, first_round_bytes = 512;
 
 /// Offset in bytes from HashKey::descending to HashKey::folded.
@@ -93,7 +94,7 @@ enum class StreamKind {
     mac  ///< CBC-MAC: CBC without an output
 };
 
-/// Blocks of many messages, the same number from each. Streams occupy the vectors one after the other, one per lane.
+/// Blocks of many messages, the same number from each. Streams occupy the vectors one after another, one per lane.
 struct SimdStreams {
     static constexpr std::size_t vectors = 8;         ///< maximum
     static constexpr std::size_t most = 4 * vectors;  ///< maximum number of streams
@@ -105,13 +106,13 @@ struct SimdStreams {
     const std::uint8_t* key;   ///< round keys of all streams; or null, and each stream has its own keys
     const std::uint8_t* keys;  ///< [round][vector of `keyed_vectors`][lane of the vector], 16 bytes each
     const std::uint8_t* const* inputs;
-    std::uint8_t* const* outputs;  ///< equal to the inputs or disjoint; not for `mac`
-    std::size_t steps;             ///< blocks
+    std::uint8_t* const* outputs;  ///< equal to the inputs or disjoint from them; not used for `mac`
+    std::size_t steps;             ///< number of blocks
 };
 
 /// Keys to expand.
 struct SimdKeys {
-    static constexpr std::size_t bytes_each = 240;  ///< bytes of round keys; fewer rounds use fewer
+    static constexpr std::size_t bytes_each = 240;  ///< maximum size of the round keys; fewer rounds use fewer bytes
 
     const std::uint8_t* keys;
     std::size_t stride;
@@ -125,12 +126,13 @@ struct SimdPowers {
     const std::uint8_t* round_keys;  ///< SimdKeys::bytes_each apart
     int rounds;
     std::size_t count;
-    std::size_t powers;  ///< per key: 1, 2, 4, 8, 16 or 32
-    std::uint8_t* out;   ///< H^powers … H^1 as in HashKey::descending, `stride` bytes apart for each key
+    std::size_t powers;  ///< number of powers per key: 1, 2, 4, 8, 16 or 32
+    std::uint8_t* out;   ///< H^powers … H^1 as in HashKey::descending; the powers of consecutive keys are `stride`
+                         ///< bytes apart
     std::size_t stride;
 };
 
-/// AES-GCM messages of the same length, with one key each or one key for all.
+/// AES-GCM messages of the same length, which share a key or each have their own key.
 struct SimdGcmMessages {
     static constexpr std::size_t most_powers = 32;  ///< the maximum that any instruction set uses
 
@@ -139,7 +141,7 @@ struct SimdGcmMessages {
     std::size_t count;
     std::size_t length;
     const std::uint8_t* keys;
-    std::size_t key_stride;  ///< 0: one key for all
+    std::size_t key_stride;  ///< 0: one key for all messages
     const std::uint8_t* powers;
     std::size_t power_stride;
     std::size_t
@@ -155,7 +157,8 @@ struct SimdGcmMessages {
     std::uint8_t* tags;  ///< 16 bytes each
 };
 
-/// Messages of one length in a parallel direction of any mode except XTS and GCM, with one key each or one key for all.
+/// Messages of the same length in a parallel direction of any mode except XTS and GCM, which share a key or each have
+/// their own key.
 struct SimdMessages {
     Mode mode;
     Direction direction;
@@ -163,7 +166,7 @@ struct SimdMessages {
     std::size_t count;
     std::size_t length;        ///< kernel_length()
     const std::uint8_t* keys;  ///< as in SimdRun
-    std::size_t key_stride;    ///< 0: one key for all
+    std::size_t key_stride;    ///< 0: one key for all messages
     const std::uint8_t* input;
     std::uint8_t* output;
     std::size_t input_stride, output_stride;
@@ -180,7 +183,7 @@ struct SimdBatchKernels {
     void (*run_messages)(const SimdMessages&);
     void (*step_streams)(const SimdStreams&);
     void (*expand_keys)(const SimdKeys&);
-    /// Converts round keys of the cipher to those of the equivalent inverse cipher, not in place.
+    /// Converts round keys of the cipher to round keys of the equivalent inverse cipher, not in place.
     void (*invert_keys)(const std::uint8_t* encrypt, int rounds, std::uint8_t* decrypt);
     std::size_t gcm_step_blocks;  ///< the maximum number of powers of H that run_gcm_messages uses
     void (*make_powers)(const SimdPowers&);
@@ -204,10 +207,10 @@ void run_gcm_siv_vaes512(const SimdGcmSiv& run);
 void run_gcm_siv_vaes512_folding(const SimdGcmSiv& run);
 void run_gcm_siv_armv8(const SimdGcmSiv& run);
 
-/// FirstRound::columns of the message's key if the table pays off, else null.
+/// Returns FirstRound::columns of the message's key if the table is worthwhile, otherwise null.
 const std::uint8_t* first_round_if_worth(const ShortMessage& message);
 
-/// Kernels for single short messages, by the number of rounds: 10, 12, 14.
+/// Kernels for single short messages, for 10, 12 and 14 rounds.
 struct SimdShortCtrKernels {
     ShortFunction functions[3];
 };

@@ -1,5 +1,5 @@
-// Passes work from a CPU backend to the kernels of an instruction set, and defines which sets of kernels this build
-// has.
+// Passes work from a CPU backend to the kernels of an instruction set, and determines which sets of kernels this build
+// contains.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace warpaes::cpu {
 
-/// The functions of a set of kernels, all null if this build lacks it. simd_functions.cpp defines them; in the build of
-/// `make demo`, file_functions.cpp does so, with the functions for files only.
+/// The functions of a set of kernels, all null if this build does not contain it. They are defined in
+/// simd_functions.cpp or, for `make demo`, in file_functions.cpp, which defines only the functions for files.
 extern const CpuFunctions aesni_functions, vaes256_functions, vaes512_functions, vaes512_folding_functions,
     armv8_functions;
 
@@ -34,14 +34,14 @@ bool short_run(const ShortMessage& m) {
     return reinterpret_cast<const std::uint8_t*>(words.data());
 }
 
-/// The functions for short messages of any mode without a tag.
+/// Returns the function for short messages in any mode without a tag.
 template <RunFunction Run>
 ShortFunction short_blocks(Mode mode, Direction /*direction*/, int /*rounds*/) noexcept {
     return uses_tag(mode) ? nullptr : short_run<Run>;
 }
 
-/// Runs parallel directions with `Kernels`, and serial ones, where each block depends on the one before, with
-/// libcrypto.
+/// Runs parallel directions with `Kernels`, and serial directions, in which each block depends on the previous block,
+/// with libcrypto.
 template <void (*Kernels)(const SimdRun&)>
 void run_simd(const Run& run) {
     if (!is_parallel(run.mode, run.direction)) return run_libcrypto(run);

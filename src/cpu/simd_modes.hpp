@@ -23,9 +23,9 @@ struct Ecb {
     }
 };
 
-// CBC and CFB128 decryption combine each block of ciphertext with the one before it. Within a step, that is the same
-// memory read 16 bytes earlier. Only the block before the first vector has already been overwritten when working in
-// place, so the last vector of a step's ciphertext is kept for the next step.
+// CBC and CFB128 decryption combine each block of ciphertext with the previous block. Within a step, the previous
+// blocks are the same memory read 16 bytes earlier. When working in place, only the block before the first vector has
+// already been overwritten, so the last vector of a step's ciphertext is kept for the next step.
 
 template <class V, int Rounds>
 struct CbcDecrypt {
@@ -68,7 +68,7 @@ struct Cfb128Decrypt {
     }
 };
 
-/// Byte 0 of t[v], lane l, becomes byte v of lane l.
+/// Moves byte 0 of lane l of t[v] to byte v of lane l.
 template <class V>
 WARPAES_INLINE typename V::Reg gather_first_bytes(const typename V::Reg (&t)[16]) {
     typename V::Reg q[8];
@@ -81,18 +81,18 @@ WARPAES_INLINE typename V::Reg gather_first_bytes(const typename V::Reg (&t)[16]
     return V::unpack64(q[0], q[1]);
 }
 
-/// CFB8 (`SegmentBits` = 8) and CFB1 (1) decryption; `bits` is the length.
+/// CFB8 (`SegmentBits` = 8) and CFB1 (`SegmentBits` = 1) decryption; `bits` is the length.
 ///
-/// Segment i is added to the first bits of E(the 128 bits of ciphertext before it). So byte 16 l + v of a vector of
-/// ciphertext needs the window that begins 16 bytes before it: in lane l, the vector read at v - 16. Sixteen reads
-/// suffice for a whole vector. For CFB1, the windows of a byte's eight bits are that window shifted left by 0 to 7
-/// bits; the bits that enter from the right come from the read one byte later.
+/// Segment i is added to the first bits of E(the preceding 128 bits of ciphertext). Byte 16 l + v of a vector of
+/// ciphertext therefore needs the window that begins 16 bytes before it: in lane l, the vector read at v - 16. Sixteen
+/// reads are enough for a whole vector. For CFB1, the windows of a byte's eight bits are that window shifted left by 0
+/// to 7 bits; the bits that are shifted in are taken from the read one byte later.
 template <class V, int Rounds, int SegmentBits>
 [[gnu::noinline]] void cfb_segments_decrypt(const std::uint8_t* keys, const std::uint8_t* chain,
                                             const std::uint8_t* input, std::uint8_t* output, std::size_t bits) {
     note_stack_depth();
     using Reg = typename V::Reg;
-    // The 16 bytes before the vector, the vector, and padding for the reads that begin within it.
+    // The 16 bytes before the vector, the vector, and padding for the reads that begin inside the vector.
     alignas(64) std::uint8_t window[16 + V::bytes + 16] = {};
     alignas(64) Reg t[16];
     std::memcpy(window, chain, 16);

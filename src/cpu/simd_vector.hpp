@@ -1,10 +1,10 @@
-// The interface of vector types that the kernels use, and the cipher on N of these vectors.
+// The interface of the vector types that the kernels use, and the cipher on N of these vectors.
 //
-// A vector type `V` holds V::bytes / 16 blocks in a V::Reg. Within the cipher the blocks are a V::State. x86 adds a
-// round key at the end of a round, but Arm at the beginning of the next one; there a state is the pending sum of two
-// registers. So the input of the cipher is given as a sum, and its last addition is free. Each instruction set's file
-// defines its own `V` in an unnamed namespace. That makes every template over it private to that file, so no other file
-// can use its instructions.
+// A vector type `V` holds V::bytes / 16 blocks in a V::Reg. Within the cipher, the blocks are a V::State. x86 adds a
+// round key at the end of a round, but Arm at the beginning of the next round, so on Arm a state is the pending sum of
+// two registers. The input of the cipher is therefore passed as a sum, and its last addition costs nothing. Each
+// instruction set's file defines its own `V` in an unnamed namespace. Every template over `V` is therefore private to
+// that file, and no other file can use its instructions.
 #pragma once
 
 #include <cstddef>
@@ -22,14 +22,14 @@
 
 namespace warpaes::cpu {
 
-/// The valid part of a vector in memory: all of it, or its first bytes. The rest reads as zero.
+/// The valid part of a vector in memory: all of it, or its first bytes. The other bytes are read as zero.
 struct Whole {};
 struct Part {
     std::size_t bytes;
 };
 
 /// The valid part of a vector that may be partly or completely past the end of the text. `bytes` is the distance from
-/// the beginning of the vector to that end: zero or negative if the vector lies completely past it.
+/// the beginning of the vector to the end of the text: zero or negative if the vector is completely past the end.
 struct Clipped {
     std::ptrdiff_t bytes;
 };
@@ -74,7 +74,7 @@ WARPAES_INLINE void store_part(std::uint8_t* p, typename V::Reg v, std::size_t b
     std::memcpy(p, whole, bytes);
 }
 
-/// The first `n` bytes of a vector, followed by zeros.
+/// Returns the first `n` bytes of a vector, followed by zeros.
 template <class V>
 WARPAES_INLINE typename V::Reg keep_first(typename V::Reg v, std::size_t n) {
     std::uint8_t mask[2 * V::bytes];
@@ -93,7 +93,7 @@ WARPAES_INLINE std::uint64_t load_big_endian(const std::uint8_t* p) {
     return __builtin_bswap64(load_little_endian(p));
 }
 
-/// Calls `f.template operator()<Rounds>()` with `rounds` as the template argument.
+/// Calls `f.template operator()<Rounds>()`, where Rounds is `rounds`.
 template <class F>
 WARPAES_INLINE void with_rounds(int rounds, const F& f) {
     switch (rounds) {
@@ -106,15 +106,15 @@ WARPAES_INLINE void with_rounds(int rounds, const F& f) {
     }
 }
 
-/// Round key `round` in every lane. It is loaded where it is used: one load per round serves N vectors and leaves the
-/// registers to the states.
+/// Returns round key `round` in every lane. The key is loaded where it is used: one load per round serves N vectors and
+/// leaves the registers to the states.
 template <class V>
 WARPAES_INLINE typename V::Reg round_key(const std::uint8_t* keys, int round) {
     return V::splat(load128(keys + 16 * round));
 }
 
-/// Rounds `First` to `Rounds` - 1. The last round is left to the caller. Its round key is added last, so the caller can
-/// combine it with the value to be added to the result.
+/// Runs rounds `First` to `Rounds` - 1. The last round is left to the caller. Its round key is added last, so the
+/// caller can combine that key with the value to be added to the result.
 template <class V, bool Inverse, int First, int Rounds, std::size_t N>
 WARPAES_INLINE void middle_rounds(typename V::State (&s)[N], const std::uint8_t* keys) {
     WARPAES_UNROLL
@@ -131,7 +131,7 @@ WARPAES_INLINE void middle_rounds(typename V::State (&s)[N], const std::uint8_t*
     }
 }
 
-/// The last round. `key` is the last round key plus the value to be added to the result.
+/// Runs the last round. `key` is the last round key plus the value to be added to the result.
 template <class V, bool Inverse>
 WARPAES_INLINE typename V::State last_round(typename V::State s, typename V::Reg key) {
     if constexpr (Inverse) {
@@ -141,7 +141,7 @@ WARPAES_INLINE typename V::State last_round(typename V::State s, typename V::Reg
     }
 }
 
-/// Rounds `First` to `Rounds`.
+/// Runs rounds `First` to `Rounds`.
 template <class V, bool Inverse, int First, int Rounds, std::size_t N>
 WARPAES_INLINE void all_rounds(typename V::State (&s)[N], const std::uint8_t* keys) {
     middle_rounds<V, Inverse, First, Rounds>(s, keys);
@@ -150,7 +150,7 @@ WARPAES_INLINE void all_rounds(typename V::State (&s)[N], const std::uint8_t* ke
     for (std::size_t i = 0; i < N; ++i) s[i] = last_round<V, Inverse>(s[i], last);
 }
 
-/// Runs these rounds, and adds `addend(i)` to s[i].
+/// Runs rounds `First` to `Rounds`, and adds `addend(i)` to s[i].
 template <class V, bool Inverse, int First, int Rounds, std::size_t N, class Addend>
 WARPAES_INLINE void all_rounds(typename V::State (&s)[N], const std::uint8_t* keys, const Addend& addend) {
     middle_rounds<V, Inverse, First, Rounds>(s, keys);
@@ -183,7 +183,7 @@ WARPAES_INLINE void add_key_stream(typename V::State (&s)[N], const std::uint8_t
 }
 
 /// Runs `mode` over `length` bytes: N vectors at a time, then fewer, and finally a partial vector. A step reads all of
-/// its input before it writes, so it may work in place.
+/// its input before it writes, so in-place processing is possible.
 template <class V, std::size_t N, class ModeKernel>
 WARPAES_INLINE void walk(ModeKernel& mode, const std::uint8_t* input, std::uint8_t* output, std::size_t length) {
     constexpr std::size_t step_bytes = N * V::bytes;

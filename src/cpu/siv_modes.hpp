@@ -1,6 +1,6 @@
 // GCM-SIV (RFC 8452), built on the kernels of GCM and CTR. POLYVAL is GHASH of blocks with reversed bytes, and counters
-// are little-endian, so the byte reversals of GCM are omitted. Decryption hashes its output, one step behind, as GCM
-// encryption does.
+// are little-endian, so the byte reversals of GCM are omitted. Decryption hashes its output one step behind the cipher,
+// like GCM encryption.
 #pragma once
 
 #include "cpu/gcm_modes.hpp"

@@ -1,5 +1,6 @@
-# kernels_of_cpu(VARIABLE FILE): the sets of kernels that the `vaes` and `aesni` backends prefer on the machine with this
-# /proc/cpuinfo, as features.cpp decides it at run time. All sets if there is no such file.
+# kernels_of_cpu(VARIABLE FILE) returns the sets of kernels that the `vaes` and `aesni` backends prefer on the machine
+# with this /proc/cpuinfo, by the same rules as features.cpp at run time. It returns all sets if the file does not
+# exist.
 function(kernels_of_cpu variable cpuinfo)
   set(${variable} aesni vaes256 vaes512 vaes512_gcm vaes512_folding PARENT_SCOPE)
   if(NOT EXISTS ${cpuinfo})

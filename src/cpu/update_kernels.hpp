@@ -18,7 +18,8 @@ template <class V, int Rounds, bool Encrypt, std::size_t Powers>
         PlainCounter<V> counter(u.keys, first);
         gcm_stretch<V, Rounds, Encrypt>(u.keys, counter, hash, u.input, u.output, bytes);
     } else {
-        // First process up to a counter that is a multiple of a step, so that steps end where the tables do.
+        // First process the blocks up to a counter that is a multiple of a step, so that every table ends at the end of
+        // a step.
         constexpr std::size_t step_blocks = V::unroll * V::bytes / 16;
         std::uint64_t low, high;
         std::memcpy(&low, &first, 8);
@@ -53,7 +54,7 @@ void hash_update(const std::uint8_t* powers, std::uint8_t* digest, const std::ui
     store128(digest, hash.digest());
 }
 
-/// H^(8 + i) = H^i * H^8. The powers are stored in the order of descending exponents.
+/// Computes H^(8 + i) = H^i * H^8. The powers are stored in the order of descending exponents.
 template <class V>
 void extend_powers(std::uint8_t* powers) {
     note_stack_depth();

@@ -1,4 +1,4 @@
-// VAES: two blocks per register. For files compiled for AVX2, AES, VAES and VPCLMULQDQ; private to each of them.
+// VAES: two blocks per register. For files compiled for AVX2, AES, VAES and VPCLMULQDQ; private to each of these files.
 #pragma once
 
 #include "cpu/simd_vector.hpp"

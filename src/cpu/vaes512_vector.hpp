@@ -1,5 +1,5 @@
 // VAES: four blocks per register. For files compiled for AVX-512 (F, BW, VL), AES, VAES and VPCLMULQDQ; private to each
-// of them.
+// of these files.
 #pragma once
 
 #include "cpu/simd_vector.hpp"
@@ -147,7 +147,7 @@ private:
         t[2] = _mm512_shuffle_i32x4(a, c, 0xdd);
         t[3] = _mm512_shuffle_i32x4(b, d, 0xdd);
     }
-    /// `bytes`: 1 to 64.
+    /// `bytes` is 1 to 64.
     WARPAES_INLINE static __mmask64 mask(std::size_t bytes) { return ~std::uint64_t{0} >> (64 - bytes); }
     WARPAES_INLINE static __mmask64 mask(Clipped part) {
         if (part.bytes <= 0) return 0;

@@ -1,8 +1,9 @@
-// XTS (IEEE 1619), written once for every vector type and key length. See aes/xts.hpp for the field.
+// XTS (IEEE 1619), written once for every vector type and key length. aes/xts.hpp describes the field.
 //
 // The tweaks of many data units are encrypted at once, before the units themselves. Within a unit, a step of N vectors
-// has its N vectors of tweaks in registers. The tweaks of the next step are these times a power of x, which in a
-// little-endian field is a shift by whole bytes and one carry-less multiplication for the bits shifted out.
+// keeps its N vectors of tweaks in registers. The tweaks of the next step are the current tweaks times a power of x,
+// which in a little-endian field is a shift by whole bytes and one carry-less multiplication for the bits that are
+// shifted out.
 #pragma once
 
 #include "cpu/simd.hpp"
@@ -21,8 +22,8 @@ WARPAES_INLINE typename V::Reg times_power_of_x(typename V::Reg t) {
     return V::bxor(V::template shift_left_bytes<Bytes>(t), V::template multiply<0x00>(out, polynomial));
 }
 
-/// Sets lane l of vector i to t * x^(lanes * i + l); `t` is in every lane. Exponents are below 64, so that a product
-/// with x^n is two carry-less multiplications of 64 bits, and the part beyond x^127 has less than 64 bits.
+/// Sets lane l of vector i to t * x^(lanes * i + l); `t` is in every lane. Exponents are below 64, so a product with
+/// x^n consists of two carry-less multiplications of 64 bits, and the part beyond x^127 has fewer than 64 bits.
 template <class V, std::size_t N>
 WARPAES_INLINE void first_tweaks(typename V::Reg (&tweaks)[N], typename V::Reg t) {
     constexpr std::size_t lanes = V::bytes / 16;
@@ -37,13 +38,13 @@ WARPAES_INLINE void first_tweaks(typename V::Reg (&tweaks)[N], typename V::Reg t
     }
 }
 
-/// t * x, for a single block.
+/// Returns t * x for a single block.
 WARPAES_INLINE Reg128 next_tweak(Reg128 t) {
     return times_x(t, xts_polynomial);
 }
 
-/// Makes the tweaks of data units by encrypting little-endian numbers that are `step` apart. Run it with walk() over an
-/// output of 16 bytes per unit. No number may carry into its upper half.
+/// Computes the tweaks of data units by encrypting little-endian numbers that are `step` apart. walk() runs this class
+/// over an output of 16 bytes per unit. No number may carry into its upper half.
 template <class V, int Rounds>
 class UnitTweaks {
 public:
@@ -70,8 +71,8 @@ private:
     typename V::Reg numbers_, next_;
 };
 
-/// With 16 registers the tweaks are kept in memory. Otherwise the compiler keeps them in registers and spills a state,
-/// so that each of its rounds waits for the spill (AES-256, AES-NI: 6.3 instead of 8.4 GB/s).
+/// With 16 registers, the tweaks are kept in memory. Otherwise the compiler keeps them in registers and spills a state,
+/// so that each round of that state waits for the spill (AES-256, AES-NI: 6.3 instead of 8.4 GB/s).
 template <class V>
 inline constexpr bool tweaks_in_memory = V::registers < 2 * V::unroll + 2;
 
@@ -143,7 +144,7 @@ private:
     std::size_t blocks_into_vector_ = 0;
 };
 
-/// Data units whose tweaks are encrypted together: one step of the widest vectors.
+/// The number of data units whose tweaks are encrypted together: one step of the widest vectors.
 inline constexpr std::size_t xts_units_a_batch = 32;
 
 template <class V, int Rounds, bool Inverse>
@@ -159,7 +160,7 @@ template <class V, int Rounds, bool Inverse>
         std::size_t units = left / unit_bytes + (left % unit_bytes != 0);
         if (units > xts_units_a_batch) units = xts_units_a_batch;
         const std::uint64_t step = run.data_units.step;
-        if (low + units * step < low) units = 1;  // one by one up to the carry
+        if (low + units * step < low) units = 1;  // one at a time up to the carry
         UnitTweaks<V, Rounds> numbers(run.tweak_keys, high, low, step);
         walk<V, V::unroll>(numbers, tweaks, tweaks, 16 * units);
         low += units * step;

@@ -39,7 +39,7 @@ void run_parts(const BatchContext& context, std::vector<MergedGroups>& parts) {
     for (const auto& batch : batches) batch->finish();
 }
 
-/// Merges neighbouring messages. Very many groups are split into a few parts.
+/// Merges consecutive messages. If there are very many groups, they are split into a few parts.
 std::vector<MergedGroups> merge(const BatchContext& context, std::span<const MessageGroup> groups) {
     static const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, Preparation::most_threads);
     const std::size_t most = context.pool != nullptr ? threads : 1;
@@ -55,7 +55,7 @@ std::vector<MergedGroups> merge(const BatchContext& context, std::span<const Mes
 }  // namespace
 
 void BatchMemory::wipe(cudaStream_t stream) noexcept {
-    data.wipe(stream);  // BatchWork has wiped all other memory
+    data.wipe(stream);  // BatchWork has already wiped all other memory
     for (const auto& other : others) other->wipe(stream);
 }
 

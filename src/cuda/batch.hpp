@@ -25,9 +25,9 @@ struct BatchMemory {
     DeviceBuffer device_side, scratch, slots;
     Event event, done;
     std::array<std::unique_ptr<Stream>, 3>
-        beside;  ///< streams for kernels that may run concurrently with the lane's own
+        beside;  ///< streams for kernels that may run concurrently with the lane's own kernels
 
-    std::vector<std::unique_ptr<BatchMemory>> others;  ///< used for parts that other threads prepare; see run_batch
+    std::vector<std::unique_ptr<BatchMemory>> others;  ///< for parts that other threads prepare; see run_batch
 
     BatchMemory() = default;
     BatchMemory(const BatchMemory&) = delete;
@@ -41,13 +41,13 @@ struct BatchContext {
     int device;
     const DeviceLimits& limits;
     CopyQueues& queues;
-    KeyTable* key_table;  ///< null: the batch keeps its expanded keys to itself
+    KeyTable* key_table;  ///< null: the batch does not share its expanded keys
     cudaStream_t stream;
     BatchMemory& memory;
-    Pool* pool;  ///< or null
+    Pool* pool;  ///< may be null
 };
 
-/// Runs `groups` on the current device. Returns when all are done.
+/// Runs `groups` on the current device. Returns when all groups are finished.
 void run_batch(const BatchContext& context, std::span<const MessageGroup> groups);
 
 }  // namespace warpaes::cuda

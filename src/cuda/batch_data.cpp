@@ -21,8 +21,8 @@ bool is_in_place(const MessageGroup& g) {
     return g.output.first == g.input.first && (g.count == 1 || g.output.stride == g.input.stride);
 }
 
-/// Copies rows between pageable memory and a staging buffer. Uses several threads for many bytes, because one thread is
-/// slower than the link to the device.
+/// Copies rows between pageable memory and a staging buffer. Uses several threads for many bytes, because a single
+/// thread is slower than the link to the device.
 void copy_many_rows(Pool* pool, std::uint8_t* to, std::uint64_t to_stride, const std::uint8_t* from,
                     std::uint64_t from_stride, std::uint64_t bytes, std::uint64_t rows) {
     static const std::uint64_t threads = std::max(std::thread::hardware_concurrency(), 1u);
@@ -34,7 +34,7 @@ void copy_many_rows(Pool* pool, std::uint8_t* to, std::uint64_t to_stride, const
     });
 }
 
-/// Stride on the device, for a group that is gathered.
+/// Returns the stride on the device, for a group that is gathered.
 std::uint64_t gathered_stride(const MessageGroup& g, const Elements& e) {
     if (e.stride == 0) return 0;
     return has_gaps(g, e) ? aligned(g.length) : g.length;
@@ -86,7 +86,7 @@ void BatchData::reserve() {
     for (Stretch& s : stretches_) {
         s.gathered = !s.foreign && s.end - s.begin < Copies::least_alone && stretches_.size() > Copies::few;
         if (s.gathered) {
-            // Keeps the address modulo 16.
+            // The address modulo 16 must not change.
             s.offset = staged + s.begin % 16;
             staged = aligned(s.offset + (s.end - s.begin));
         }
@@ -162,7 +162,7 @@ void BatchData::place_output(const MessageGroup& g, Placed& placed) {
     } else if (!gaps) {
         const std::uint64_t bytes = g.count * g.length;
         Copy* const last = out_.empty() ? nullptr : &out_.back();
-        // A copy may not reach from one allocation into another, even if they are adjacent.
+        // A copy may not extend from one allocation into another, even if they are adjacent.
         if (last != nullptr && last->rows == 1 && last->allocation == outputs_.first() &&
             static_cast<std::uint8_t*>(last->to) + last->bytes == g.output.first &&
             static_cast<const std::uint8_t*>(last->from) + last->bytes == placed.output && !foreign && !last->foreign) {

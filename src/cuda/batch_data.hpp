@@ -2,8 +2,8 @@
 //
 // Page-locked inputs that are close together are copied as one stretch, including gaps. Inputs that are small or
 // pageable are gathered in a page-locked staging buffer. Gaps between outputs must not be written: page-locked outputs
-// are copied back in one piece where they have no gaps, and as the rows of a 2D copy where the rows are long; all
-// others go through a staging buffer.
+// are copied back in one piece if they have no gaps, and as the rows of a 2D copy if the rows are long; all other
+// outputs go through a staging buffer.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace warpaes::cuda {
 
-/// Staging buffers and device memory, which a lane keeps.
+/// Staging buffers and device memory that a lane keeps.
 struct BatchDataMemory {
     PageLockedBuffer input_staging, output_staging;
     DeviceBuffer input, output;
@@ -29,38 +29,38 @@ struct BatchDataMemory {
 
 class BatchData {
 public:
-    /// `pool`: threads that help to copy, or null.
+    /// `pool` provides threads that help to copy, or is null.
     BatchData(BatchDataMemory& memory, int device, Pool* pool) : memory_(memory), device_(device), pool_(pool) {}
 
-    /// Called first, for every group in order. Groups without data are skipped.
+    /// Must be called first, for every group in order. Groups without data are skipped.
     void survey(std::size_t index, const MessageGroup& group);
-    /// Called after survey and before place: reserves the memory.
+    /// Reserves the memory. Must be called after survey and before place.
     void reserve();
-    /// Called for every group in the same order: gathers its input if necessary, and returns where its input and output
-    /// are on the device.
+    /// Must be called for every group in the same order: gathers the group's input if necessary, and returns where its
+    /// input and output are on the device.
     struct Placed {
         const std::uint8_t* input = nullptr;
         std::uint8_t* output = nullptr;
         std::uint64_t input_stride = 0, output_stride = 0;
     };
     [[nodiscard]] Placed place(std::size_t index, const MessageGroup& group);
-    /// Called after the last place.
+    /// Must be called after the last call of place.
     void finish_placing();
 
     [[nodiscard]] std::uint64_t bytes_in() const noexcept { return bytes_in_; }
     [[nodiscard]] std::uint64_t bytes_out() const noexcept { return bytes_out_; }
     void copy_in(cudaStream_t stream) const;
     void copy_out(cudaStream_t stream) const;
-    /// Called when the copies have completed: copies outputs from the staging buffer to their destinations.
+    /// Must be called when the copies have completed: copies outputs from the staging buffer to their destinations.
     void scatter() const;
 
 private:
-    /// Host memory [begin, end) that is copied to the device in one piece, with the groups in it.
+    /// Host memory [begin, end) that is copied to the device in one piece, with the groups in that memory.
     struct Stretch {
         std::uintptr_t begin, end, allocation;
         std::size_t last_group;
-        bool foreign;              ///< memory of another device
-        bool gathered = false;     ///< copied through the staging buffer
+        bool foreign;              ///< whether it is memory of another device
+        bool gathered = false;     ///< whether it is copied through the staging buffer
         std::uint64_t offset = 0;  ///< in device memory
     };
     struct Copy {

@@ -1,5 +1,5 @@
-// Batches of all modes except GCM. In some modes a message can be cut anywhere: blocks, counters, XTS, and, byte by
-// byte, CFB8 and CFB1 decryption. In the others each block depends on the previous one.
+// Batches of all modes except GCM. In some modes, a message can be cut anywhere: ECB, CBC and CFB128 decryption, CTR,
+// XTS, and, at byte boundaries, CFB8 and CFB1 decryption. In the other modes, each block depends on the previous block.
 #include <algorithm>
 #include <array>
 
@@ -31,7 +31,7 @@ Secret<FewKeys> few_keys_of(const Bucket& bucket) {
     return keys;
 }
 
-/// Computes the data units of a message, and the other parameters of the XTS kernel.
+/// Computes the data units of a message and the other parameters of the XTS kernel.
 XtsPart xts_part(const BatchGroup& g, const XtsPart& of_group) {
     XtsPart part = of_group;
     part.unit_bytes = std::max<std::uint64_t>(std::min(part.unit_bytes, g.length), block_bytes);
@@ -120,7 +120,7 @@ void enqueue_blocks(const Bucket& bucket, const DeviceLimits& device, cudaStream
 
 namespace {
 
-/// `pads` is whether E(J0) is needed.
+/// Returns the number of tasks. `pads` means that E(J0) is required.
 std::uint64_t counter_tasks(const Bucket& bucket, bool pads) {
     if (bucket.long_messages) return bucket.units;
     return (bucket.units + 31) / 32 + (pads ? (bucket.messages + 31) / 32 : 0);
@@ -138,7 +138,8 @@ void prepare_counters(Bucket& bucket, const DeviceLimits& device) {
                       [&](const BatchGroup& g) { return g.count * CounterParams::tasks_of(g.length, at_once); });
         return;
     }
-    // If there are very many groups, most are single messages, so the results for single messages are cached by length.
+    // If there are very many groups, most of them are single messages, so the results for single messages are cached by
+    // length.
     constexpr std::uint64_t alone = ~std::uint64_t{0};
     constexpr std::uint32_t unknown = 0xff;
     std::array<std::uint8_t, BatchCounters::most_short / block_bytes + 2> lanes_alone;

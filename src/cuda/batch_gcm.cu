@@ -25,13 +25,13 @@ bool has_other_ivs(const Bucket& bucket) {
 /// How GHASH processes a message.
 enum class Way {
     short_messages,
-    rows,           ///< messages under one key or a few, on tensor cores: each message is a row
-    pieces,         ///< long messages, by carry-less products
-    under_keys,     ///< on tensor cores, with powers of H made for every message
+    rows,           ///< messages under one key or a few keys, on tensor cores: each message is a row
+    pieces,         ///< long messages, with carry-less products
+    under_keys,     ///< on tensor cores, with powers of H computed for every message
     under_one_key,  ///< on tensor cores, with the kernels for a single message
 };
 
-/// Whether the group's messages have one key and may be rows.
+/// Whether the group's messages have only one key and may be rows.
 bool may_be_rows(const BatchGroup& g) {
     return (g.raw_keys == nullptr || (g.key_stride == 0 && g.count > 1)) && GcmRows::fits(g.length, g.aad_length);
 }
@@ -41,8 +41,8 @@ bool precedes(const BatchGroup& a, const BatchGroup& b) {
     return a.keys != b.keys ? std::less<>()(a.keys, b.keys) : a.length > b.length;
 }
 
-/// Sorts the groups: first those that are hashed as rows under several keys, by key, then all others, longest first.
-/// Makes the runs of the former.
+/// Sorts the groups: first the groups that are hashed as rows under several keys, by key, then all other groups,
+/// longest first. Creates the runs of the first part.
 void sort_by_key(Bucket& bucket, const DeviceLimits& device) {
     std::uint64_t messages = 0;
     for (const BatchGroup& g : bucket.groups) messages += g.count;
@@ -86,7 +86,7 @@ void sort_by_key(Bucket& bucket, const DeviceLimits& device) {
 
 Way way_of(const Bucket& bucket, const BatchGroup& g, const DeviceLimits& device) {
     const std::uint64_t stride = bucket.direction == Direction::decrypt ? g.input_stride : g.output_stride;
-    // If many messages are at unequal distances, separate launches for each take too long unless the messages are very
+    // If many messages are at unequal distances, separate launches for them take too long unless the messages are very
     // long.
     const bool worth_launches =
         g.count > 1 ? stride >= g.length : bucket.groups.size() == 1 || g.length >= GcmBatch::least_alone;
@@ -99,18 +99,18 @@ Way way_of(const Bucket& bucket, const BatchGroup& g, const DeviceLimits& device
     return blocks_of(g.length) > 2 * GcmBatchParams::piece_blocks ? Way::pieces : Way::short_messages;
 }
 
-/// Neighbouring groups that GHASH processes together.
+/// Adjacent groups that GHASH processes together.
 struct GroupRun {
     Way way;
     std::size_t first, end;         ///< groups
-    std::uint64_t from, to;         ///< numbers of the messages
+    std::uint64_t from, to;         ///< message numbers
     std::uint64_t longest, blocks;  ///< whole blocks of the longest text, and blocks of the longest row
     std::uint64_t edges;            ///< maximum number of a row's blocks that are not whole blocks of text
-    bool aligned;                   ///< all are aligned to 16 bytes
+    bool aligned;                   ///< whether all messages are aligned to 16 bytes
 };
 
 /// Groups of long messages are processed together only if the shortest is at least half as long as the longest, because
-/// all are hashed as if they had as many blocks.
+/// all of them are hashed as if they had the same number of blocks.
 template <typename F>
 void for_each_run(const Bucket& bucket, const DeviceLimits& device, const F& f) {
     for (std::size_t group = 0; group < bucket.groups.size();) {
@@ -136,7 +136,7 @@ void for_each_run(const Bucket& bucket, const DeviceLimits& device, const F& f) 
     }
 }
 
-/// Bytes of scratch memory per message, for a run of Way::under_keys.
+/// Returns the bytes of scratch memory per message, for a run of Way::under_keys.
 std::size_t message_bytes(const GroupRun& run, const DeviceLimits& device) {
     const GhashKeysShape shape = ghash_keys_shape(device, run.to - run.from, run.longest);
     return GhashKeys::message_bytes(shape.rows, shape.row_blocks);
@@ -188,7 +188,7 @@ public:
             add_key_stream();
             hash();
         } else {
-            // Decryption in place must hash the ciphertext before it overwrites it.
+            // In-place decryption must hash the ciphertext before overwriting it.
             hash();
             add_key_stream();
             settle(p_, bucket_.long_messages);
@@ -201,7 +201,7 @@ private:
                stream_, p);
     }
 
-    /// `parts` is whether several warps share the wiping of a message.
+    /// `parts` means that several warps share the wiping of a message.
     void settle(const GcmBatchParams& p, bool parts) const {
         const std::uint64_t units = parts ? bucket_.units : p.end - p.first;
         launch(gcm_settle_kernel_for(), WipeShape::shape(device_, units), stream_,

@@ -1,5 +1,5 @@
 // The buckets of a batch and their keys: which keys have slots in device memory, where the slots are, and which kernels
-// fill them.
+// fill the slots.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -26,20 +26,20 @@ struct Handles {
     std::size_t most = 0;  ///< upper bound on the number of these keys
     struct Place {
         uint4* slot;
-        std::uint32_t number;  ///< number of keys before it
+        std::uint32_t number;  ///< number of keys before this key
     };
     Place last_place{};
     std::unordered_map<const ExpandedKey*, Place> places;
-    std::vector<const ExpandedKey*> few_keys;  ///< the first FewKeys::most of them
+    std::vector<const ExpandedKey*> few_keys;  ///< the first FewKeys::most keys
     std::uint8_t* own_slots = nullptr;
     std::size_t own = 0;
-    /// Keys to be expanded. Their bytes and the addresses of their slots are in `few`, or if there may be more, in the
-    /// side buffer.
+    /// The number of keys to expand. Their bytes and the addresses of their slots are in `few`, or, if there may be
+    /// more keys, in the side buffer.
     std::size_t fresh = 0;
     std::unique_ptr<Secret<KeyParams>> few;
     std::size_t bytes_at = 0, targets_at = 0;
 
-    /// Whether `key` differs from the previous one and is not the first.
+    /// Whether `key` differs from the previous key and is not the first key.
     bool survey(const ExpandedKey* key) {
         if (key == last) return false;
         last = key;
@@ -47,13 +47,13 @@ struct Handles {
     }
 };
 
-/// The handling of a bucket, in addition to its kernels' parameters.
+/// The state of a bucket, in addition to its kernels' parameters.
 struct BucketPlan {
     Bucket bucket{};
     std::size_t groups = 0, filled = 0;
-    bool mixed = false;  ///< more than one key
-    bool slots = false;  ///< kernels read round keys from slots
-    bool tells = false;  ///< groups have statuses
+    bool mixed = false;  ///< whether the bucket has more than one key
+    bool slots = false;  ///< whether kernels read round keys from slots
+    bool tells = false;  ///< whether groups have statuses
     Handles keys, tweak_keys;
     std::uint64_t raw_slots = 0, raw_filled = 0;
     uint4* raw_slots_at = nullptr;
@@ -62,29 +62,31 @@ struct BucketPlan {
     [[nodiscard]] bool inverse() const { return uses_inverse_cipher(bucket.mode, bucket.direction); }
 };
 
-/// Call the functions in the order of their declarations.
+/// The functions must be called in the order of their declarations.
 class BatchKeys {
 public:
-    /// `slots` is memory for keys that do not fit in the table. The table, if there is one, is shared; everything else
+    /// `slots` is memory for keys that do not fit in the table. The table, if there is one, is shared; all other memory
     /// belongs to the batch.
     BatchKeys(KeyTable* table, DeviceBuffer& slots, BatchSide& side, int device)
         : table_(table), slots_(slots), side_(side), raw_(side, device) {}
 
-    /// Called for every group, in order.
+    /// Must be called for every group, in order.
     void survey(BucketPlan& plan, const MessageGroup& g);
     /// Places the keys' part of the side buffer, which is secret.
     void place(std::span<BucketPlan> plans);
     /// Reserves memory for slots.
     void reserve(std::span<BucketPlan> plans);
-    /// Called for every group in the same order if its bucket has slots: sets the key fields of its descriptor.
+    /// Must be called for every group in the same order if its bucket has slots: sets the key fields of the group's
+    /// descriptor.
     void fill(BucketPlan& plan, const MessageGroup& g, BatchGroup& d);
-    /// The slot of XTS's second key; null if the bucket has no slots.
+    /// Returns the slot of XTS's second key; null if the bucket has no slots.
     [[nodiscard]] const uint4* tweak_slot(BucketPlan& plan, const MessageGroup& g);
-    /// Called when all groups are filled: passes keys as kernel parameters for buckets with few keys and much text.
+    /// Must be called after all groups are filled: passes keys as kernel parameters for buckets with few keys and much
+    /// text.
     static void finish_filling(std::span<BucketPlan> plans);
-    /// Enqueues the kernels that fill the slots, for later kernels on the stream.
+    /// Enqueues the kernels that fill the slots, before later kernels on the stream.
     void enqueue(std::span<const BucketPlan> plans, const DeviceLimits& limits, cudaStream_t stream);
-    /// Called when the device has finished; `done` is whether it succeeded.
+    /// Must be called when the device has finished; `done` means that it succeeded.
     void let_go(bool done) noexcept;
 
 private:

@@ -1,4 +1,4 @@
-// Finds groups in the messages that a client lists one by one: messages of the same shape, at equal distances.
+// Finds groups in the messages that a client lists individually: messages of the same shape, at equal distances.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace warpaes::cuda {
 
-/// A batch's groups. Neighbouring messages of the same shape become one group if they are in the same memory.
+/// A batch's groups. Consecutive messages of the same shape become one group if they are in the same memory.
 class MergedGroups {
 public:
     MergedGroups() = default;
@@ -31,7 +31,7 @@ private:
     static constexpr Kinds each_kind = {&MessageGroup::input, &MessageGroup::output, &MessageGroup::iv,
                                         &MessageGroup::aad,   &MessageGroup::tag,    &MessageGroup::keys};
 
-    /// Whether `next` is the next message of the run: of the same shape, one stride further on.
+    /// Whether `next` is the next message of the run: it has the same shape and is one stride further on.
     [[nodiscard]] bool continues(const Run& run, const MessageGroup& next);
     [[nodiscard]] bool lies_with(std::size_t kind, const std::uint8_t* first, const std::uint8_t* next);
 

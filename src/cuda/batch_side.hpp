@@ -1,5 +1,5 @@
-// The side buffer of a batch: descriptors, and those IVs, associated data, tags and keys that are in host memory. One
-// copy transfers it to the device, and another copies its end back.
+// The side buffer of a batch: descriptors, and the IVs, associated data, tags and keys that are in host memory. One
+// copy transfers the buffer to the device, and another copy transfers its end back.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,11 +14,11 @@
 
 namespace warpaes::cuda {
 
-/// A part of the side buffer for elements of one kind. Each piece begins at a multiple of 16 bytes.
+/// A part of the side buffer for elements of one kind. Each piece of it begins at a multiple of 16 bytes.
 struct Section {
-    std::size_t bytes = 0;  ///< counted by survey
+    std::size_t bytes = 0;  ///< counted during the survey
     std::size_t begin = 0;  ///< offset in the side buffer
-    std::size_t at = 0;     ///< next offset to be taken
+    std::size_t at = 0;     ///< next free offset
 
     void survey(std::size_t n) { bytes += aligned(n); }
     std::size_t take(std::size_t n) {
@@ -26,12 +26,12 @@ struct Section {
         at += aligned(n);
         return here;
     }
-    /// Returns to the first piece.
+    /// Returns to the beginning of the section.
     void rewind() { at = begin; }
 };
 
 /// The buffer on both sides: in page-locked memory, and on the device with the same layout. First all parts are placed
-/// in order, then memory is reserved.
+/// in order; then memory is reserved.
 class BatchSide {
 public:
     BatchSide(PageLockedBuffer& host, DeviceBuffer& device) : host_(host), device_(device) {}
@@ -43,9 +43,9 @@ public:
         return here;
     }
     void place(Section& section) { section.begin = section.at = place(section.bytes); }
-    /// The next part and all later ones are wiped.
+    /// Marks the next part and all later parts as secret; they are wiped at the end.
     void begin_secret() { secret_ = placed_; }
-    /// The next part and all later ones are copied back.
+    /// Marks the next part and all later parts to be copied back.
     void begin_back() { back_ = placed_; }
     /// The next part and all later ones are written by the device, and copied back only by copy_flags().
     void begin_flags() { flags_ = placed_; }
@@ -74,11 +74,11 @@ public:
     void wipe_host() const noexcept {
         if (bytes_ > secret_) warpaes::wipe({host() + secret_, flags_ - secret_});
     }
-    /// Wipes the buffer in stream order.
+    /// Wipes the device's buffer in stream order.
     void wipe_device(cudaStream_t stream) const noexcept {
         if (bytes_ > secret_) try_to(cudaMemsetAsync(device() + secret_, 0, flags_ - secret_, stream));
     }
-    /// Whether the buffer holds keys.
+    /// Whether the buffer contains keys.
     [[nodiscard]] bool holds_keys() const noexcept { return back_ > secret_; }
 
 private:
@@ -88,8 +88,8 @@ private:
     std::size_t bytes_ = 0;  ///< size of the reserved memory; 0 until it is reserved
 };
 
-/// One kind of small elements of messages: IVs, associated data, tags or keys. Groups come in the same order in every
-/// pass. Groups that have none, or have them in this device's memory, are skipped.
+/// One kind of small elements of messages: IVs, associated data, tags or keys. Every pass visits the groups in the same
+/// order. Groups without such elements, or with elements in this device's memory, are skipped.
 class BatchSmall {
 public:
     BatchSmall(BatchSide& side, int device) : side_(side), device_(device) {}
@@ -97,10 +97,10 @@ public:
     void survey(const MessageGroup& g, const Elements& e, std::uint64_t length) {
         if (is_packed(g, e, length)) section_.survey(rows_of(g, e) * length);
     }
-    /// Called when all groups have been surveyed.
+    /// Must be called when all groups have been surveyed.
     void place() { side_.place(section_); }
-    /// The address of the group's elements on the device. `copy`: copies them to the side buffer; otherwise only
-    /// reserves space for them.
+    /// Returns the address of the group's elements on the device. With `copy`, copies them to the side buffer;
+    /// otherwise only reserves space for them.
     Elements put(const MessageGroup& g, const Elements& e, std::uint64_t length, bool copy = true) {
         if (!is_packed(g, e, length)) return e;
         const std::uint64_t rows = rows_of(g, e);
@@ -112,8 +112,8 @@ public:
     /// Whether any elements are in the side buffer.
     [[nodiscard]] bool any() const { return section_.bytes != 0; }
     void rewind() { section_.rewind(); }
-    /// The host address of the space that `put` reserved, without gaps; null for a group without elements in the side
-    /// buffer.
+    /// Returns the host address of the space that `put` reserved, without gaps; null for a group without elements in
+    /// the side buffer.
     const std::uint8_t* next(const MessageGroup& g, const Elements& e, std::uint64_t length) {
         return is_packed(g, e, length) ? side_.host() + section_.take(rows_of(g, e) * length) : nullptr;
     }

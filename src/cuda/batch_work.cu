@@ -138,8 +138,8 @@ void BatchWork::survey() {
     }
 }
 
-/// Places the sections of the side buffer, first those that are not secret, then the secret ones, then secret data to
-/// copy back. Also reserves all other memory.
+/// Places the sections of the side buffer: first the sections that are not secret, then the secret sections, then the
+/// secret sections to copy back. Also reserves all other memory.
 void BatchWork::lay_out() {
     tickets_at_ = side_.place(plans_.size() * ticket_bytes);
     for (BucketPlan& plan : plans_) {
@@ -257,8 +257,8 @@ void BatchWork::enqueue() {
     check(cudaEventRecord(memory_.done.get(), copies.out), "recording an event");
 }
 
-/// Serial messages come first, on separate streams: they keep a few multiprocessors busy for a long time, while all
-/// others run.
+/// Serial messages are enqueued first, on separate streams: they occupy a few multiprocessors for a long time, while
+/// all other messages run.
 void BatchWork::enqueue_kernels() {
     const auto enqueue = [this](const Bucket& bucket, cudaStream_t stream) {
         family_of(bucket.mode, bucket.direction).enqueue(bucket, context_.limits, stream);
@@ -324,7 +324,7 @@ void BatchWork::wipe_secrets() noexcept {
     wipe_device_secrets();
 }
 
-/// In stream order.
+/// Wipes keys and tags on the device, in stream order.
 void BatchWork::wipe_device_secrets() noexcept {
     side_.wipe_device(context_.stream);
     memory_.scratch.wipe(context_.stream);

@@ -1,4 +1,4 @@
-// The steps of a batch on a device: it is sorted into buckets, described, enqueued, and copied back.
+// The steps of a batch on a device: the batch is sorted into buckets, described, enqueued, and copied back.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -18,19 +18,19 @@ namespace warpaes::cuda {
 
 class BatchWork {
 public:
-    /// `memory` belongs to this batch until it is done.
+    /// `memory` belongs to this batch until the batch is finished.
     BatchWork(const BatchContext& context, BatchMemory& memory, MergedGroups groups);
     BatchWork(const BatchWork&) = delete;
     BatchWork& operator=(const BatchWork&) = delete;
-    /// A batch that is not done when it is destroyed has failed.
+    /// A batch that is not finished when it is destroyed has failed.
     ~BatchWork();
 
-    /// The host's work before anything is enqueued; several batches may do it at the same time.
+    /// Does the host's work before anything is enqueued; several batches may do this at the same time.
     void get_ready();
     void enqueue();
     void finish();
     /// Replaces finish() if no thread waits: the device writes the statuses and wipes its secrets, in stream order.
-    /// Returns whether the side buffer in host memory still holds keys.
+    /// Returns whether the side buffer in host memory still contains keys.
     bool leave();
 
 private:
@@ -46,10 +46,10 @@ private:
     void prepare();
     void enqueue_kernels();
     void deliver();
-    /// Enqueues the statuses of a bucket's messages, from their `failed` bytes on the device: with one kernel for any
-    /// number of groups.
+    /// Enqueues a kernel that writes the statuses of a bucket's messages, from their `failed` bytes on the device. One
+    /// kernel is enough for any number of groups.
     void tell(const Bucket& bucket) const;
-    /// After a failure: waits for the device, wipes secrets and releases keys.
+    /// Cleans up after a failure: waits for the device, wipes secrets and releases keys.
     void abandon() noexcept;
     void wipe_secrets() noexcept;
     void wipe_device_secrets() noexcept;

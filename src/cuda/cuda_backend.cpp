@@ -242,7 +242,7 @@ private:
         cuda::enqueue(message.run, limits(device), on);
     }
 
-    /// Calls `work(stream)`, and waits for the stream.
+    /// Calls `work(stream)`, and then waits for the stream.
     template <typename Work>
     static void with_stream(int device, void* stream, const Work& work) {
         const CurrentDevice current(device);
@@ -264,7 +264,7 @@ private:
         std::atomic<const DeviceLimits*> used{&built_in};
         std::mutex mutex;
         std::vector<std::unique_ptr<const DeviceLimits>>
-            tuned;  ///< including old ones, because other threads may still read them
+            tuned;  ///< includes old tables, because other threads may still be reading them
 
         void use(const LaunchTable& table) {
             const std::lock_guard lock(mutex);
@@ -312,7 +312,7 @@ private:
         });
     }
 
-    /// Whether a call has locked pages; false if the driver does not do so for such memory.
+    /// Whether a call has locked pages; false if the driver does not lock such memory.
     bool locked(cudaError_t error, std::size_t bytes) {
         if (error == cudaErrorNotSupported) {
             try_to(error);
@@ -322,7 +322,7 @@ private:
         if (error == cudaErrorMemoryAllocation) {
             try_to(error);
             throw Error(WARPAES_ERROR_OUT_OF_MEMORY,
-                        "bytes: no " + std::to_string(bytes) + " bytes can be page-locked");
+                        "bytes: cannot allocate " + std::to_string(bytes) + " bytes can be page-locked");
         }
         check(error, "page-locking memory");
         return true;
@@ -334,7 +334,7 @@ private:
 
     static int attribute(cudaDeviceAttr which, int device) {
         int value = 0;
-        check(cudaDeviceGetAttribute(&value, which, device), "asking for a device's properties");
+        check(cudaDeviceGetAttribute(&value, which, device), "querying a device's properties");
         return value;
     }
 
@@ -351,7 +351,7 @@ private:
         }
         for (int device = 0; device < count; ++device) {
             cudaDeviceProp properties{};
-            check(cudaGetDeviceProperties(&properties, device), "asking for a device's properties");
+            check(cudaGetDeviceProperties(&properties, device), "querying a device's properties");
             BackendInfo info;
             info.name = "cuda";
             info.gpu = true;
@@ -361,7 +361,8 @@ private:
             info.multiprocessors = properties.multiProcessorCount;
             info.memory_bytes = properties.totalGlobalMem;
             const auto shared = static_cast<int>(properties.sharedMemPerBlockOptin);
-            if (shared < cuda::least_shared_bytes) info.reason = "has less than 64 KiB of shared memory a thread block";
+            if (shared < cuda::least_shared_bytes)
+                info.reason = "has less than 64 KiB of shared memory per thread block";
             const int capability = 10 * properties.major + properties.minor;
             const int code = cuda::code_for(properties.major, properties.minor);
             if (code == 0) {
@@ -382,7 +383,7 @@ private:
                           its->built_in.bit_products};
             devices_.push_back(std::move(its));
         }
-        // The first entry represents the backend, so a usable device comes first.
+        // The first entry represents the backend, so usable devices come first.
         std::stable_partition(info_.begin(), info_.end(), [](const BackendInfo& i) { return i.usable(); });
     }
 
@@ -433,17 +434,17 @@ private:
     std::atomic<bool> awake_{false};
     std::atomic<bool> registers_{true};
     mutable std::once_flag detected_;
-    mutable Home
-        home_;  ///< the process in which CUDA works; in a child, its locks may be held and its context does not exist
+    mutable Home home_;  ///< the process in which CUDA works; in a child, CUDA's locks may be held and its context does
+                         ///< not exist
     mutable std::vector<BackendInfo> info_;
-    mutable std::vector<BackendInfo> elsewhere_;            ///< like the above, in a child process
-    mutable std::vector<std::unique_ptr<Device>> devices_;  ///< by device number
+    mutable std::vector<BackendInfo> elsewhere_;            ///< like info_, but in a child process
+    mutable std::vector<std::unique_ptr<Device>> devices_;  ///< indexed by device number
     mutable std::once_flag asked_;
     std::atomic<StoredLaunches (*)(const GpuShape&)> find_launches_{nullptr};
     std::mutex shares_mutex_;
     std::map<int, std::unique_ptr<DeviceShare>> shares_;
     std::mutex held_mutex_;
-    std::map<void*, Held> held_;  ///< memory that callers hold, to wipe it when they free it
+    std::map<void*, Held> held_;  ///< memory that callers have allocated, which is wiped when they free it
 };
 
 }  // namespace

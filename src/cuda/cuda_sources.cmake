@@ -1,4 +1,4 @@
-# Sources of the CUDA backend, relative to src/cuda; the simulated GPU of the tests compiles the same list for the host.
+# Sources of the CUDA backend, relative to src/cuda. The tests' simulated GPU compiles the same list for the host.
 set(WARPAES_CUDA_SOURCES
     cuda_backend.cpp
     batch.cu

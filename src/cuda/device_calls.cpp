@@ -17,7 +17,7 @@ namespace warpaes::cuda {
 
 namespace {
 
-/// Called between two polls of a word that a GPU will write.
+/// Called between two reads of a word that a GPU will write.
 void relax() noexcept {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -26,14 +26,14 @@ void relax() noexcept {
 #endif
 }
 
-/// A word that a GPU may be writing.
+/// Reads a word that a GPU may be writing.
 template <typename Word>
 Word load(Word& word) noexcept {
     return std::atomic_ref<Word>(word).load(std::memory_order_acquire);
 }
 
-/// Waits for the enqueued work of the stream. `polls`: polls `has_come()` for as long as a short kernel may take,
-/// because a kernel that fails never writes the polled word.
+/// Waits for the enqueued work of the stream. With `polls`, first polls `has_come()` for as long as a short kernel may
+/// take. The time is limited because a kernel that fails never writes the polled word.
 template <typename HasCome>
 void wait(cudaStream_t stream, bool polls, const HasCome& has_come) {
     for (int i = 0; polls && i < Polling::looks; ++i) {
@@ -59,7 +59,7 @@ struct DeviceCalls::Memory {
     /// Words in page-locked memory that kernels write for the host.
     struct Mail {
         alignas(block_bytes) Block result;  ///< used by GCM if the kernels report no shares
-        unsigned word;                      ///< used by a Notice
+        unsigned word;                      ///< used by Notice
         alignas(64) unsigned long long shares[HostShares::words_each * GcmMessage::radix * GcmMessage::radix];
     };
 
@@ -70,7 +70,7 @@ struct DeviceCalls::Memory {
     DeviceBuffer shares;  ///< HostShares::kept
     unsigned turn = 0;
 
-    /// Contains the memory that most messages need, so that they work even if the device is full.
+    /// Allocates the memory that most messages need, so that they work even if the device is full.
     explicit Memory(cudaStream_t stream) {
         constexpr std::size_t most_scratch = std::size_t{1} << 20;
         wipe({gcm.results.reserve(sizeof(Mail)), sizeof(Mail)});
@@ -80,10 +80,10 @@ struct DeviceCalls::Memory {
     }
 
     Mail& mail() { return *reinterpret_cast<Mail*>(gcm.results.get()); }
-    /// Never 0, because wiped memory is 0.
+    /// The result is never 0, because wiped memory is 0.
     unsigned next_turn() { return turn = std::max(turn + 1, 1u); }
 
-    /// Adds up the words of all shares.
+    /// Returns the sum of all shares.
     static Block sum_of(std::span<const unsigned long long> shares) {
         std::array<std::uint32_t, HostShares::words_each> sum{};
         for (std::size_t i = 0; i < shares.size(); ++i) sum[i % sum.size()] ^= static_cast<std::uint32_t>(shares[i]);
@@ -102,7 +102,7 @@ void DeviceCalls::keep_some() noexcept {
         const DefaultStream stream;
         give_back(take(stream.get()));
     } catch (const std::exception&) {
-        // Calls that need the memory report the failure.
+        // Calls that need the memory will report the failure.
     }
 }
 
@@ -153,8 +153,8 @@ void DeviceCalls::with_memory(const Call& call) {
         // The next call may use a different stream.
         if (stream.get() != nullptr) check(cudaStreamSynchronize(stream.get()), "waiting for the device");
     } catch (...) {
-        // The memory is freed, because its contents are unknown. Enqueued work, including earlier work, must not touch
-        // it or the caller's buffers afterwards.
+        // The memory is freed, because its contents are unknown. Afterwards, enqueued work, including earlier work,
+        // must not access it or the caller's buffers.
         try_to(cudaStreamSynchronize(stream.get()));
         if (memory != nullptr) give_up(std::move(memory));
         throw;

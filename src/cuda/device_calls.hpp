@@ -20,23 +20,24 @@ struct GcmMemory {
     DeviceBuffer scratch, sum;
     PageLockedBuffer results;
 
-    /// Zeros; cleared on `stream` when newly allocated.
+    /// Returns a sum that is zero; it is cleared on `stream` when newly allocated.
     GcmSum* sum_on(cudaStream_t stream);
 };
 
-/// There is one object per device. A call's memory is reused by the next call, and some is allocated at the start; if
-/// the device is out of memory, calls wait for memory of other calls. A call goes straight to the default stream,
-/// without a plan or a lane, and kernels that can do so notify the host themselves (kernels/notice.cuh). Thread-safe.
+/// There is one object per device. A call's memory is reused by the next call, and some memory is allocated at the
+/// start; if the device is out of memory, calls wait for the memory of other calls. A call uses the default stream
+/// directly, without a plan or a lane, and kernels that can notify the host do so themselves (kernels/notice.cuh).
+/// Thread-safe.
 class DeviceCalls {
 public:
     DeviceCalls();
     ~DeviceCalls();
 
-    /// Runs a message whose buffers are memory of the current device. Complete on return, after earlier work on the
-    /// default stream. Throws Error{DEVICE, DEVICE_MEMORY}.
+    /// Runs a message whose buffers are memory of the current device. The message is complete on return, after earlier
+    /// work on the default stream. Throws Error{DEVICE} or Error{DEVICE_MEMORY}.
     void run(const Run& run, const DeviceLimits& limits);
     void run(const GcmRun& run, const DeviceLimits& limits);
-    /// Decrypts a GCM message. Returns whether its tag is `expected`; if not, its output has been wiped.
+    /// Decrypts a GCM message. Returns whether its tag is `expected`; if it is not, the output has been wiped.
     [[nodiscard]] bool open(const GcmRun& run, std::span<const std::uint8_t> expected, const DeviceLimits& limits);
 
 private:
@@ -46,7 +47,7 @@ private:
     /// Calls `call(memory, stream)` with memory that no other call uses.
     template <typename Call>
     void with_memory(const Call& call);
-    /// Allocates memory for the first call in advance, if the device has enough free.
+    /// Allocates memory for the first call in advance, if the device has enough free memory.
     void keep_some() noexcept;
     [[nodiscard]] std::unique_ptr<Memory> take(cudaStream_t stream);
     void give_back(std::unique_ptr<Memory> memory);
@@ -55,7 +56,7 @@ private:
     std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<std::unique_ptr<Memory>> free_;
-    std::size_t made_ = 0;  ///< and not given up
+    std::size_t made_ = 0;  ///< number of allocated memories that have not been freed
 };
 
 }  // namespace warpaes::cuda

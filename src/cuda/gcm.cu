@@ -1,6 +1,5 @@
-// GCM runs. One message takes one launch where the GPU and the message allow it (MessageLaunch). Otherwise the key
-// stream and GHASH are separate passes over the same segments, and the digests of GHASH's rows are combined
-// (GcmLaunch).
+// GCM runs. One message takes one launch if the GPU and the message allow it (MessageLaunch). Otherwise the key stream
+// and GHASH are separate passes over the same segments, and the digests of GHASH's rows are combined (GcmLaunch).
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -26,14 +25,15 @@ Segments segments_of(const GcmRun& run, const std::uint8_t* data, std::uint64_t 
     return {data, stride, run.count, run.segment_bytes, run.last_bytes, alignment_of(bits), run.reversed};
 }
 
-/// The term for the associated data and the lengths, before the last multiplication by H (SP 800-38D, 7.1, step 5).
+/// Returns the term for the associated data and the lengths, before the last multiplication by H (SP 800-38D, 7.1, step
+/// 5).
 FieldElement addend_of(const GcmRun& run, std::uint64_t bytes) {
     const FieldElement lengths = length_block(run.aad_bytes, bytes);
     if (run.aad_bytes == 0) return lengths;
     return lengths ^ multiply(load_element(run.aad_digest), power(run.key->hash_key(), blocks_of(bytes)));
 }
 
-/// A run in several launches: chooses the kernels, their order and their scratch memory.
+/// A run in several launches. The class chooses the kernels, their order and their scratch memory.
 class GcmLaunch {
 public:
     GcmLaunch(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, const GcmScratch* scratch)
@@ -71,9 +71,9 @@ private:
     [[nodiscard]] uint4* pads() const { return tag_ ? j0s() + j0_blocks_ : nullptr; }
     [[nodiscard]] uint4* digests() const { return j0s() + j0_blocks_ + pad_blocks_; }
 
-    /// A copy from pageable memory has read its source when it returns; one from page-locked memory may read its source
-    /// later. A caller that does not wait may change its memory as soon as enqueue() returns, so page-locked counters
-    /// are first copied to pageable memory.
+    /// Copies the counters. A copy from pageable memory has read its source when it returns, but a copy from
+    /// page-locked memory may read its source later. A caller that does not wait may change its memory as soon as
+    /// enqueue() returns, so page-locked counters are first copied to pageable memory.
     void copy_j0s() const {
         const std::size_t bytes = j0_blocks_ * block_bytes;
         std::vector<Block> copy;
@@ -90,7 +90,7 @@ private:
     static std::uint64_t outputs_for(std::uint64_t digests) {
         return (digests + GhashCombine::most - 1) / GhashCombine::most;
     }
-    /// The digests of all GHASH levels, stored level after level in scratch memory.
+    /// Returns the number of digests of all GHASH levels, stored level after level in scratch memory.
     [[nodiscard]] std::uint64_t digest_blocks() const {
         std::uint64_t blocks = 0;
         for (std::uint64_t n = rows_.rows; n > 1; n = outputs_for(n)) blocks += run_.count * n;
@@ -103,8 +103,8 @@ private:
         p->output = run_.output;
         p->output_stride = run_.output_stride;
         if (run_.total_bytes() == 0) {
-            // The buffers of an empty message may be null. The kernel computes addresses from them but accesses
-            // neither.
+            // The buffers of an empty message may be null. The kernel computes addresses from them but does not access
+            // them.
             p->output = reinterpret_cast<std::uint8_t*>(run_.results);
             p->input.data = p->output;
         }
@@ -112,7 +112,7 @@ private:
         p->j0s = j0_blocks_ != 0 ? j0s() : nullptr;
         std::memcpy(&p->j0, run_.j0->data(), block_bytes);
         p->first_block = static_cast<std::uint32_t>(run_.first_block);
-        // J0 may have any position in a segment's first window; J0 and a partial block take a counter each.
+        // J0 may be at any position in a segment's first window; J0 and a partial block each use one counter.
         const WindowShape windows = window_shape(device_, run_.count, (255 + 1 + blocks_ + 1 + 255) / 256);
         p->window_count = static_cast<std::uint32_t>(windows.windows);
         p->parts = static_cast<std::uint32_t>(windows.parts);
@@ -138,7 +138,7 @@ private:
             p->finish.addend = addend_of(run_, run_.segment_bytes);
             p->finish.last_addend = addend_of(run_, run_.last_bytes);
         }
-        // When encrypting, `pads` already holds E(J0). When decrypting, the key stream's kernel adds E(J0) later.
+        // When encrypting, `pads` already contains E(J0). When decrypting, the key stream's kernel adds E(J0) later.
         p->finish.pads = encrypts_ ? pads() : nullptr;
         p->finish.results =
             reinterpret_cast<std::uint8_t*>(tag_ && !encrypts_ ? pads() : static_cast<void*>(run_.results));
@@ -180,11 +180,11 @@ private:
     const DeviceLimits& device_;
     cudaStream_t stream_;
     bool tag_;
-    bool encrypts_;         ///< GHASH reads the output
+    bool encrypts_;         ///< whether GHASH reads the output
     std::uint64_t blocks_;  ///< whole blocks of the longest segment
     RowShape rows_;
     std::uint64_t j0_blocks_, pad_blocks_;
-    bool waits_;  ///< the caller keeps `j0` until the stream has passed the run
+    bool waits_;  ///< whether the caller keeps `j0` until the stream has passed the run
     StreamScratch pooled_;
     uint4* scratch_;
 };
@@ -249,7 +249,7 @@ public:
         std::copy(std::begin(weights.powers), std::end(weights.powers), p->powers);
         std::copy(std::begin(weights.row_weights), std::end(weights.row_weights), p->row_weights);
         std::copy(std::begin(weights.warp_weights), std::end(weights.warp_weights), p->warp_weights);
-        // `zeros` blocks follow the text in the last window.
+        // In the last window, the text is followed by `zeros` blocks.
         const Secret<FieldElement> correction(multiply(weights.correction, power(weights.inverse, zeros)));
         const Secret<FieldElement> last(multiply(p->tail_weight, *correction));
         return enqueue(*p, gcm_long_kernel_for(run_.key->rounds(), run_.direction), shape.launch,
@@ -271,8 +271,8 @@ private:
         p.input = run_.input;
         p.output = run_.output;
         if (bytes() == 0) {
-            // The buffers of an empty message may be null. The kernel computes addresses from them but accesses
-            // neither.
+            // The buffers of an empty message may be null. The kernel computes addresses from them but does not access
+            // them.
             p.output = reinterpret_cast<std::uint8_t*>(run_.results);
             p.input = p.output;
         }
@@ -350,7 +350,7 @@ unsigned enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t str
 
 void enqueue_open(const GcmRun& run, std::span<const std::uint8_t> expected, bool expected_on_device,
                   std::int32_t* status, const DeviceLimits& device, cudaStream_t stream, StreamPieces& pieces) {
-    // The number of thread blocks that have arrived, the tag, and shares of it.
+    // The number of thread blocks that have arrived, the tag, and shares of the tag.
     struct Memory {
         alignas(block_bytes) unsigned arrived;
         Block tag;

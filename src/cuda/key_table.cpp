@@ -25,7 +25,7 @@ KeyTable::Held KeyTable::hold(const ExpandedKey& key, bool inverse) {
     return {number, true};
 }
 
-/// A free slot, or the first one that was not used since the clock hand last passed it.
+/// Returns a free slot, or the first slot that has not been used since the clock hand last passed it.
 std::uint32_t KeyTable::find_room() {
     if (slots_.size() < capacity) {
         slots_.emplace_back();
@@ -100,7 +100,7 @@ KeyTable::Wipe KeyTable::wipe_forgotten(cudaStream_t stream, Which which) {
     std::sort(wanted.begin(), wanted.end());
     Wipe wipe;
     wipe.numbers.reserve(wanted.size());
-    // Neighbouring slots are wiped together.
+    // Adjacent slots are wiped together.
     for (std::size_t i = 0, end = 0; i < wanted.size(); i = end) {
         for (end = i + 1; end < wanted.size() && wanted[end] == wanted[end - 1] + 1;) ++end;
         if (memory_.get() != nullptr && !try_to(cudaMemsetAsync(memory_.get() + std::size_t{wanted[i]} * key_slot_bytes,
@@ -122,7 +122,7 @@ void KeyTable::wiped(const Wipe& wipe, bool done) noexcept {
     for (const std::uint32_t number : wipe.numbers) {
         Slot& slot = slots_[number];
         slot.clean |= done;
-        // Pending zeroing must not overwrite a new key.
+        // Zeroing that is still pending must not overwrite a new key.
         if (--slot.wiping == 0 && slot.clean) slot = {};
     }
     std::erase_if(forgotten_, [this](std::uint32_t number) { return slots_[number].state == State::free; });

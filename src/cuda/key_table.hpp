@@ -1,9 +1,9 @@
-// Expanded keys that stay in a device's memory from batch to batch: a table of bounded size that all lanes share.
+// Expanded keys that stay in a device's memory between batches: a table of bounded size that all lanes share.
 //
 // The batch that first needs a key fills the key's slot. Other batches may read the slot once that batch has ended;
-// until then they expand the key themselves. The contents of a slot are overwritten when it is given to another key.
-// When a key is destroyed or has not been used for a long time, its slot is forgotten: the next batch or
-// CudaBackend::wipe_keys_before overwrites it, and it is free when all of those that overwrite it have ended.
+// until then they expand the key themselves. The contents of a slot are overwritten when the slot is assigned to
+// another key. When a key is destroyed or has not been used for a long time, its slot is forgotten: the next batch or
+// CudaBackend::wipe_keys_before overwrites the slot, and the slot is free when all pending overwrites of it have ended.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -29,35 +29,36 @@ public:
     /// A slot that stays pinned until it is released.
     struct Held {
         std::uint32_t number = none;  ///< none: the table is full, or another batch is filling a slot with the key
-        bool empty = false;           ///< the holder must fill it
+        bool empty = false;           ///< whether the holder must fill the slot
     };
-    /// Pins a slot for the key. `inverse`: round keys of the equivalent inverse cipher. Thread-safe, like all functions
-    /// here.
+    /// Pins a slot for the key. `inverse` selects round keys of the equivalent inverse cipher. Thread-safe, like all
+    /// functions of this class.
     [[nodiscard]] Held hold(const ExpandedKey& key, bool inverse);
     /// `filled` means that an empty slot has been filled.
     void release(const Held& held, bool filled) noexcept;
-    /// Forgets the key with this serial number, which is being destroyed.
+    /// Forgets the key with this serial number; called when the key is being destroyed.
     void forget(std::uint64_t serial) noexcept;
-    /// Forgets all keys that were neither taken nor released since `time`.
+    /// Forgets all keys that have been neither pinned nor released since `time`.
     void forget_before(Clock::time_point time) noexcept;
-    /// Whether all slots are empty and none is being wiped.
+    /// Whether all slots are empty and no slot is being wiped.
     [[nodiscard]] bool empty() const noexcept;
 
-    /// The address of a slot on the current device, which must be the same in all calls. The first call allocates the
-    /// memory.
+    /// Returns the address of a slot on the current device, which must be the same in all calls. The first call
+    /// allocates the memory.
     [[nodiscard]] std::uint8_t* slot(std::uint32_t number);
-    /// The forgotten slots to wipe.
+    /// Selects the forgotten slots to wipe.
     enum class Which : std::uint8_t {
-        unattended,  ///< those that no thread is wiping
-        all,         ///< includes slots that other threads are wiping, because their work may be pending or may fail
+        unattended,  ///< slots that no thread is wiping
+        all,         ///< also slots that other threads are wiping, because that work may be pending or may fail
     };
     struct Wipe {
         std::vector<std::uint32_t> numbers;
-        bool complete = true;  ///< false if a slot was left out because CUDA refused
+        bool complete = true;  ///< false if a slot was not wiped because CUDA refused the call
     };
-    /// Enqueues zeros for forgotten slots that are not pinned. Call `wiped` when the stream has ended.
+    /// Enqueues zeros for forgotten slots that are not pinned. Call `wiped` when the stream's work has ended.
     [[nodiscard]] Wipe wipe_forgotten(cudaStream_t stream, Which which);
-    /// Called when the wipe has ended; `done` is whether it succeeded. A slot whose wipe failed stays forgotten.
+    /// Must be called when the wipe has ended; `done` means that it succeeded. A slot whose wipe failed stays
+    /// forgotten.
     void wiped(const Wipe& wipe, bool done) noexcept;
 
 private:
@@ -66,13 +67,13 @@ private:
         std::uint64_t owner = 0;
         std::uint32_t pins = 0;
         State state = State::free;
-        bool used = false;         ///< used since the clock hand passed
-        bool clean = false;        ///< forgotten, and wiped since
-        std::uint32_t wiping = 0;  ///< wipes that have begun but not ended
+        bool used = false;         ///< whether the slot was used since the clock hand passed it
+        bool clean = false;        ///< whether the slot is forgotten and has been wiped since then
+        std::uint32_t wiping = 0;  ///< number of wipes that have started but not ended
         Clock::time_point last_use{};
     };
     static std::uint64_t owner_of(std::uint64_t serial, bool inverse) { return 2 * serial + (inverse ? 1 : 0); }
-    using Numbers = std::unordered_map<std::uint64_t, std::uint32_t>;  ///< by owner
+    using Numbers = std::unordered_map<std::uint64_t, std::uint32_t>;  ///< indexed by owner
     [[nodiscard]] std::uint32_t find_room();
     void forget(Numbers::iterator owner);
 

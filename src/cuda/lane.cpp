@@ -51,7 +51,7 @@ CudaLane::~CudaLane() {
     }
 }
 
-/// Whether kernels access a side in place: in the device's memory, or in page-locked memory.
+/// Whether kernels can access a side in place: in the device's memory, or in page-locked memory.
 template <typename Byte>
 bool CudaLane::is_in_reach(const End<Byte>& end) const {
     if (end.bytes == 0) return true;
@@ -61,12 +61,12 @@ bool CudaLane::is_in_reach(const End<Byte>& end) const {
         reinterpret_cast<std::uintptr_t>(end.first) % block_bytes != 0) {
         return false;
     }
-    // Only a part of a long buffer may be page-locked.
+    // Possibly only a part of a long buffer is page-locked.
     return end.bytes <= mapped_by_default || place_of(end.first + end.bytes - 1).kind == Memory::page_locked;
 }
 
-/// `work(input, output)` enqueues on the lane's stream. A side that kernels cannot access is copied to or from device
-/// memory.
+/// Calls `work(input, output)`, which enqueues on the lane's stream. A side that kernels cannot access is copied to or
+/// from device memory.
 template <typename Work>
 void CudaLane::carry_out(const End<const std::uint8_t>& input, const End<std::uint8_t>& output, const Work& work) {
     const CurrentDevice current(device_);
@@ -102,7 +102,7 @@ void CudaLane::carry_out(const End<const std::uint8_t>& input, const End<std::ui
     }
 }
 
-/// Long GCM messages under the same key.
+/// Whether the messages are long GCM messages under the same key, which get their own launches.
 bool CudaLane::is_worth_its_own_launches(const MessageGroup& g) const {
     const auto on_host = [](const std::uint8_t* pointer) {
         return pointer == nullptr || place_of(pointer).kind != Memory::device;
@@ -199,7 +199,7 @@ void CudaLane::clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t 
     clearing_ = true;
     std::uint8_t* marked = nullptr;
     if (std::find(marks.begin(), marks.end(), 0) != marks.end()) {
-        marked = gcm_.scratch.reserve(marks.size());  // the run that used it has ended
+        marked = gcm_.scratch.reserve(marks.size());  // the run that used this memory has ended
         check(cudaMemcpyAsync(marked, marks.data(), marks.size(), cudaMemcpyHostToDevice, stream_.get()),
               "copying to the device");
     }

@@ -16,9 +16,10 @@
 
 namespace warpaes::cuda {
 
-/// The data that all lanes of a device share. The first call that uses the current device creates it.
+/// The data that all lanes of a device share. Created by the first call that uses the current device.
 struct DeviceShare {
-    /// Allocates some memory at the start, so that messages in a device's memory can be processed even when it is full.
+    /// Allocates some memory at the start, so that messages in a device's memory can be processed even if the memory is
+    /// full.
     DeviceShare() { StreamScratch::keep_some(wiping.get()); }
 
     CopyQueues queues;
@@ -49,7 +50,7 @@ public:
     void wipe_staging(std::size_t bytes) noexcept override;
 
 private:
-    /// One side of a run. `most_mapped`: up to this length, kernels access page-locked memory in place.
+    /// One side of a run. Kernels access page-locked memory of up to `most_mapped` bytes in place.
     template <typename Byte>
     struct End {
         Byte* first;
@@ -76,8 +77,8 @@ private:
     GcmMemory gcm_;
     PageLockedBuffer j0s_;
     BatchMemory batch_;
-    bool clearing_ = false;  ///< work of clear_rows() may still be pending on the stream
-    bool wiping_ = false;    ///< the wiping of input_ and output_ may still be pending on the stream
+    bool clearing_ = false;  ///< whether work of clear_rows() may still be pending on the stream
+    bool wiping_ = false;    ///< whether the wiping of input_ and output_ may still be pending on the stream
 };
 
 }  // namespace warpaes::cuda

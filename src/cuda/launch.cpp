@@ -12,7 +12,7 @@ void allow_shared_bytes(const void* kernel, std::size_t bytes) {
     static std::shared_mutex mutex;
     static std::unordered_map<const void*, std::vector<std::size_t>> allowed;  // by device
     int device = 0;
-    check(cudaGetDevice(&device), "asking for the current device");
+    check(cudaGetDevice(&device), "querying the current device");
     const auto index = static_cast<std::size_t>(device);
     {
         const std::shared_lock lock(mutex);

@@ -1,4 +1,4 @@
-// The only way to launch a kernel.
+// The only code that launches kernels.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -22,25 +22,26 @@ inline bool try_to(cudaError_t error) noexcept {
     return error == cudaSuccess;
 }
 
-/// Throws Error{DEVICE_MEMORY or DEVICE} with the failed operation and CUDA's own message.
+/// Throws Error{DEVICE_MEMORY} or Error{DEVICE} with the failed operation and CUDA's own message.
 inline void check(cudaError_t error, const char* what) {
     if (try_to(error)) return;
     const auto status = error == cudaErrorMemoryAllocation ? WARPAES_ERROR_DEVICE_MEMORY : WARPAES_ERROR_DEVICE;
     throw Error(status, std::string("cuda: ") + what + ": " + cudaGetErrorString(error));
 }
 
-/// Copies to a kernel's parameters the round keys that the mode uses in this direction.
+/// Copies the round keys that the mode uses in this direction to a kernel's parameters.
 inline void copy_round_keys(std::uint32_t (&to)[60], const ExpandedKey& key, Mode mode, Direction direction) {
     const RoundKeys& keys = key.round_keys(mode, direction);
     static_assert(sizeof to == sizeof keys.words);
     std::memcpy(to, keys.words.data(), sizeof to);
 }
 
-/// Allows thread blocks of `kernel` on the current device `bytes` bytes of shared memory. CUDA is asked only once,
-/// because the call takes 0.3 µs (H200, 2026-11). Thread-safe. Throws Error{DEVICE}.
+/// Allows thread blocks of `kernel` to use `bytes` bytes of shared memory on the current device. CUDA is called only if
+/// no earlier call allowed as much, because the call takes 0.3 µs (H200, 2026-11). Thread-safe. Throws Error{DEVICE}.
+/// Error{DEVICE}.
 void allow_shared_bytes(const void* kernel, std::size_t bytes);
 
-/// Whether a kernel may begin before the one before it on the stream has ended; it then waits in the kernel
+/// Whether a kernel may begin before the previous kernel on the stream has ended; it then waits for that kernel itself
 /// (kernels/notice.cuh).
 enum class Begin { after, early };
 
@@ -58,7 +59,7 @@ void launch(Begin begin, void (*kernel)(Expected...), const LaunchShape& shape, 
     early.val.programmaticStreamSerializationAllowed = 1;
     config.attrs = &early;
     config.numAttrs = begin == Begin::early ? 1 : 0;
-    constexpr std::size_t of_the_runtime = 4096;  // it copies arguments and round keys; so does the call below
+    constexpr std::size_t of_the_runtime = 4096;  // it copies arguments and round keys, as does the call below
     note_stack_depth(of_the_runtime + (sizeof(Expected) + ...));
     check(cudaLaunchKernelEx(&config, kernel, std::forward<Actual>(arguments)...), "launching a kernel");
 }

@@ -25,8 +25,8 @@ Range region_around(const void* pointer) {
     return range_around(pointer, {});
 }
 #else
-/// The driver's cuPointerGetAttribute. The driver is already loaded, and the runtime does not report the extent of an
-/// allocation.
+/// The driver's cuPointerGetAttribute. This function is used because the runtime does not report the extent of an
+/// allocation. The driver is already loaded.
 using GetAttribute = int (*)(void* data, int attribute, unsigned long long pointer);
 GetAttribute get_attribute() {
     static const auto function = [] {
@@ -52,7 +52,7 @@ Range range_around(const void* pointer, const MemoryPlace& place) {
     return {address / page * page, page};
 }
 
-/// The driver allocates device memory in pages of 64 KiB or more.
+/// Returns the region around a pointer. The driver allocates device memory in pages of 64 KiB or more.
 Range region_around(const void* pointer) {
     constexpr std::uintptr_t region = 64 * 1024;
     return {reinterpret_cast<std::uintptr_t>(pointer) / region * region, region};
@@ -66,7 +66,8 @@ MemoryPlace place_of(const void* pointer) {
     if (pointer == nullptr || !try_to(cudaPointerGetAttributes(&attributes, pointer))) return {};
     switch (attributes.type) {
     case cudaMemoryTypeHost:
-        // If kernels cannot access it at its host address (on today's servers they can), it is treated as pageable.
+        // If kernels cannot access the memory at its host address (on today's servers they can), it is treated as
+        // pageable.
         return {attributes.devicePointer == pointer ? Memory::page_locked : Memory::pageable, -1};
     case cudaMemoryTypeDevice:
     case cudaMemoryTypeManaged:

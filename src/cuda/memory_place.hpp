@@ -13,7 +13,7 @@ MemoryPlace place_of(const void* pointer);
 /// See GpuMemory::stretch.
 MemoryStretch stretch_of(const void* pointer, bool far);
 
-/// Like place_of(), for very many pointers in few allocations: it queries CUDA only for pointers outside the last
+/// Like place_of(), for very many pointers into few allocations: CUDA is queried only for pointers outside the last
 /// allocation.
 class PlaceFinder {
 public:
@@ -22,7 +22,7 @@ public:
         if (address - first_ >= bytes_) look_up(pointer);
         return place_;
     }
-    /// The beginning of the last pointer's allocation, or of its known part.
+    /// Returns the beginning of the last pointer's allocation, or of the known part of the allocation.
     [[nodiscard]] std::uintptr_t first() const noexcept { return first_; }
 
 private:

@@ -1,4 +1,4 @@
-// Owners of CUDA resources: memory, streams and events.
+// Classes that own CUDA resources: memory, streams and events.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -18,9 +18,9 @@
 
 namespace warpaes::cuda {
 
-/// While any thread captures a stream into a graph, CUDA refuses calls of this thread that could wait or that are not
-/// captured, such as allocations, and invalidates the capture, unless this thread has set the relaxed mode. The
-/// library's calls do not affect the captured work.
+/// While any thread captures a stream into a graph, CUDA refuses calls that could wait or that are not captured, such
+/// as allocations, and invalidates the capture, unless the calling thread has set the relaxed mode. This class sets the
+/// relaxed mode. The library's calls do not affect the captured work.
 class RelaxedCapture {
 public:
     RelaxedCapture() noexcept : set_(try_to(cudaThreadExchangeStreamCaptureMode(&mode_))) {}
@@ -36,7 +36,7 @@ private:
 };
 
 /// Makes `device` the thread's current device, even while other streams are being captured, and restores the caller's
-/// device when destroyed. Every backend call begins with it.
+/// device when destroyed. Every backend call creates one of these objects first.
 class CurrentDevice {
 public:
     explicit CurrentDevice(int device) : choice_(device) {}
@@ -45,8 +45,8 @@ private:
     class Choice {
     public:
         explicit Choice(int device) {
-            check(cudaGetDevice(&before_), "asking for the current device");
-            if (before_ != device) check(cudaSetDevice(device), "choosing a device");
+            check(cudaGetDevice(&before_), "querying the current device");
+            if (before_ != device) check(cudaSetDevice(device), "selecting a device");
             changed_ = before_ != device;
         }
         Choice(const Choice&) = delete;
@@ -61,7 +61,8 @@ private:
     };
 
     Choice choice_;
-    RelaxedCapture relaxed_;  ///< after the device, because setting the mode creates a context on the current device
+    RelaxedCapture relaxed_;  ///< declared after the device, because setting the mode creates a context on the current
+                              ///< device
 };
 
 class Stream {
@@ -81,9 +82,9 @@ private:
     cudaStream_t stream_ = nullptr;
 };
 
-/// The stream of a call that waits: the current device's default stream. While a stream that is ordered with it is in
-/// capture, CUDA does not allow any thread to use it. The call then uses a separate stream, which is ordered after the
-/// pending work of the default stream.
+/// The stream of a call that waits: the current device's default stream. While a stream that synchronizes with the
+/// default stream is in capture, CUDA does not allow any thread to use the default stream. The call then uses a
+/// separate stream, which is ordered after the pending work of the default stream.
 class DefaultStream {
 public:
     DefaultStream() {
@@ -91,13 +92,13 @@ public:
         if (!try_to(cudaStreamIsCapturing(nullptr, &status))) instead_.emplace(cudaStreamDefault);
     }
     [[nodiscard]] cudaStream_t get() const noexcept { return instead_ ? instead_->get() : nullptr; }
-    /// Waits for the pending work of the default stream, and for the work enqueued here.
+    /// Waits for the pending work of the default stream and for the work enqueued through this object.
     void synchronize() const {
-        // An empty stream would wait for nothing.
+        // Waiting for an empty stream would have no effect.
         if (instead_)
             check(cudaLaunchHostFunc(
                       instead_->get(), [](void*) {}, nullptr),
-                  "calling back");
+                  "enqueuing a host function");
         check(cudaStreamSynchronize(get()), "waiting for the device");
     }
 
@@ -115,17 +116,17 @@ public:
     ~GrowingBuffer() { release(); }
 
     std::uint8_t* get() const noexcept { return pointer_; }
-    /// If the buffer grows, its contents are undefined.
+    /// Returns at least `bytes` bytes. If the buffer grows, its contents are undefined.
     std::uint8_t* reserve(std::size_t bytes) {
         keep(bytes);
         used_ = std::max(used_, bytes);
         return pointer_;
     }
 
-    /// Allocates this many bytes for later use.
+    /// Allocates `bytes` bytes for later use.
     void keep(std::size_t bytes) {
         if (bytes > size_) {
-            // A buffer that has grown once may grow again, so more is allocated than requested.
+            // A buffer that has grown once may grow again, so more memory is allocated than requested.
             const std::size_t wanted = size_ == 0 ? std::max(bytes, Kind::least) : bytes + bytes / 8;
             release();
             check(Kind::allocate(reinterpret_cast<void**>(&pointer_), wanted), Kind::allocating);
@@ -172,7 +173,7 @@ struct OnDevice {
 };
 using DeviceBuffer = GrowingBuffer<OnDevice>;
 
-/// For data that is copied to or from the device.
+/// Memory for data that is copied to or from the device.
 struct PageLocked {
     static constexpr const char* allocating = "allocating page-locked memory";
     static constexpr std::size_t least = 4096;
@@ -194,7 +195,7 @@ public:
         try_to(cudaEventDestroy(event_));
     }
 
-    /// Makes all work that is enqueued on `later` after this call wait for the work that is now pending on `earlier`.
+    /// Makes all work that is enqueued on `later` after this call wait for the work that is pending on `earlier` now.
     void order(cudaStream_t earlier, cudaStream_t later) {
         if (earlier == later) return;
         check(cudaEventRecord(event_, earlier), "recording an event");
@@ -209,26 +210,27 @@ private:
 /// Throws Error{STATE} if the stream is in capture, because waiting for it would invalidate the capture.
 inline void require_no_capture(cudaStream_t stream) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    check(cudaStreamIsCapturing(stream, &status), "asking for a capture");
+    check(cudaStreamIsCapturing(stream, &status), "querying the capture status");
     if (status == cudaStreamCaptureStatusNone) return;
     throw Error(WARPAES_ERROR_STATE, "cuda_stream: is being captured, and this call would have to wait for it");
 }
 
 /// The two copy queues of a device, one per direction, which all of its lanes share. Chunks are copied in and out in
-/// the same order, one at a time in each direction. With copies on the lanes' own streams, at times both copy engines
-/// work in the same direction and the other direction idles.
+/// the same order, one at a time in each direction. If the lanes used their own streams for copies, both copy engines
+/// would sometimes work in the same direction while the other direction is idle.
 struct CopyQueues {
     std::mutex mutex;  ///< held while a chunk is enqueued, so that both queues have the same order
     Stream in, out;
 
-    /// After a failure, waits until no work enqueued earlier, including on a lane's stream, can access the buffers.
+    /// After a failure, waits until no previously enqueued work, including work on a lane's stream, can access the
+    /// buffers.
     void wait(cudaStream_t stream) const noexcept {
         for (const cudaStream_t s : {in.get(), stream, out.get()}) try_to(cudaStreamSynchronize(s));
     }
 };
 
-/// Exists while a chunk of `bytes` is enqueued. Determines where its copies are enqueued: on the queues, or on the
-/// lane's stream with its kernels.
+/// Exists while a chunk of `bytes` bytes is enqueued. Determines where its copies are enqueued: on the queues, or on
+/// the lane's stream together with its kernels.
 struct CopyOrder {
     CopyOrder(CopyQueues& queues, cudaStream_t stream, std::uint64_t bytes) : in(stream), out(stream) {
         if (bytes < Copies::least_queued) return;
@@ -240,22 +242,23 @@ struct CopyOrder {
     std::unique_lock<std::mutex> lock;
 };
 
-/// A few small pieces of device memory for calls on a caller's stream, which are faster to get than memory from a pool.
-/// Thread-safe.
+/// A few small pieces of device memory for calls on a caller's stream, which are faster to acquire than memory from a
+/// pool. Thread-safe.
 class StreamPieces {
 public:
     static constexpr std::size_t bytes = 8192;
 
-    /// Null if the stream is in capture, or all pieces are in use. Otherwise `leave` must be called with it.
+    /// Returns null if the stream is in capture or all pieces are in use. Otherwise `leave` must be called with the
+    /// result.
     [[nodiscard]] void* take(cudaStream_t stream) noexcept;
-    /// The piece is free again when the stream reaches this point.
+    /// Releases the piece when the stream reaches this point.
     void leave(void* piece, cudaStream_t stream) noexcept;
 
 private:
     static constexpr unsigned count = 16;
     struct Piece {
         Event done;
-        bool taken = false, left = false;  ///< `left`: it is in use until `done` has completed
+        bool taken = false, left = false;  ///< `left` means that the piece is in use until `done` has completed
     };
     std::mutex mutex_;
     DeviceBuffer memory_;
@@ -266,11 +269,11 @@ private:
 /// Device memory that is allocated and freed in stream order.
 class StreamScratch {
 public:
-    /// Makes the current device keep scratch memory, so that a call that needs little of it works even when other
-    /// programs have allocated all memory. Does nothing if no memory is left.
+    /// Makes the current device keep scratch memory, so that a call that needs little scratch memory works even when
+    /// other programs have allocated all other memory. Has no effect if no memory is left.
     static void keep_some(cudaStream_t stream) noexcept;
 
-    /// The last kernel that reads a secret there must overwrite it.
+    /// The last kernel that reads a secret in this memory must overwrite the secret.
     StreamScratch(std::size_t bytes, cudaStream_t stream);
     StreamScratch(const StreamScratch&) = delete;
     StreamScratch& operator=(const StreamScratch&) = delete;

@@ -12,8 +12,8 @@ void enqueue_rows(void* to, std::size_t to_stride, const void* from, std::size_t
                   std::size_t rows, cudaStream_t stream) {
     const bool dense = to_stride == bytes && from_stride == bytes;
     if (dense) bytes *= std::exchange(rows, 1);
-    // CUDA does not promise that a 2D copy may end less than a pitch before the end of an allocation, so the last row
-    // is copied by itself.
+    // CUDA does not guarantee that a 2D copy may end less than a pitch before the end of an allocation, so the last row
+    // is copied separately.
     std::size_t row = 0;
     if (rows > 2 && std::max(to_stride, from_stride) <= most_pitch) {
         row = rows - 1;

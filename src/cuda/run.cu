@@ -30,7 +30,7 @@ Secret<Params> params_of(const Run& run) {
 }  // namespace
 
 int code_for(int major, int minor) {
-    // Code built for X.Y runs on X.Z with Z >= Y. Its PTX, if there is any, runs on all newer devices.
+    // Code built for X.Y runs on X.Z with Z >= Y. Its PTX, if present, runs on all newer devices.
     constexpr int built_for[] = {__CUDA_ARCH_LIST__};
     const int device = 100 * major + 10 * minor;
     int found = 0;

@@ -16,18 +16,19 @@ namespace warpaes::cuda {
 
 class DeviceCalls;
 
-/// The compute capability, 90 for 9.0, of the machine code or PTX of this build that runs on a device; 0: it has none.
+/// Returns the compute capability (90 for 9.0) of the machine code or PTX of this build that runs on a device; 0: there
+/// is none.
 int code_for(int major, int minor);
 
 /// Enqueues `run`, whose buffers are memory of the current device. Scratch memory is allocated and freed in stream
-/// order. Returns whether the kernel sets `notice`; if not, the caller must wait for the stream.
+/// order. Returns whether the kernel sets `notice`; if it does not, the caller must wait for the stream.
 bool enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice = {});
-/// Enqueues an XTS run in the same way.
+/// Enqueues an XTS run.
 void enqueue_xts(const Run& run, const DeviceLimits& device, cudaStream_t stream);
 /// Enqueues the run if a kernel for short messages can process it; that kernel sets `notice`. Otherwise enqueues
 /// nothing and returns false.
 bool enqueue_short(const Run& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice);
-/// Rows of device memory to be wiped.
+/// Rows of device memory to wipe.
 struct WipeRun {
     std::uint8_t* memory;
     std::uint64_t stride, bytes, rows;
@@ -40,9 +41,9 @@ struct WipeIfWrongRun {
     std::uint64_t bytes;
     std::span<const std::uint8_t> expected;
     unsigned* shares;      ///< HostShares::kept of the previous run
-    unsigned share_count;  ///< number of its thread blocks; 0: the tag is known to be wrong
+    unsigned share_count;  ///< number of thread blocks of that run; 0: the tag is known to be wrong
     bool expected_on_device = false;
-    std::int32_t* status = nullptr;  ///< in device memory: receives the message's status; or null
+    std::int32_t* status = nullptr;  ///< in device memory: receives the message's status; may be null
 };
 void enqueue_wipe(const WipeIfWrongRun& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice);
 /// Enqueues a run of random numbers. The output must be in memory of the current device.
@@ -50,10 +51,10 @@ void enqueue(const NumbersRun& run, const DeviceLimits& device, cudaStream_t str
 /// Runs GCM-SIV on memory of the current device. The run starts after earlier work on the default stream and is
 /// complete on return.
 void run(const GcmSivRun& run, const DeviceLimits& device, DeviceCalls& calls);
-/// Device memory that is used only here until the stream has passed the run.
+/// Device memory that no other work uses until the stream has passed the run.
 struct GcmScratch {
     DeviceBuffer& buffer;
-    GcmSum* sum;  ///< zeros, and zeros again when the stream has passed the run
+    GcmSum* sum;  ///< zeros, which are restored when the stream has passed the run
     HostShares shares{};
 };
 /// A whole GCM message with its `aad_digest`, as a run.
@@ -82,14 +83,14 @@ struct GcmMessageRun {
     GcmMessageRun& operator=(const GcmMessageRun&) = delete;
 };
 /// Enqueues a GCM run. `results` is memory that the device can write to. With `scratch`, the caller keeps `j0` until
-/// the stream has passed the run. Without it, the scratch memory is allocated in stream order, and `j0` has been read
-/// when this returns. Returns how many thread blocks store a share in `scratch->shares`, whose sum is the result; 0:
-/// the result is in `results` when the stream has passed the run.
+/// the stream has passed the run. Without `scratch`, the scratch memory is allocated in stream order, and `j0` has been
+/// read when the function returns. Returns how many thread blocks store a share in `scratch->shares`, whose sum is the
+/// result; 0: the result is in `results` when the stream has passed the run.
 unsigned enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream,
                  const GcmScratch* scratch = nullptr);
 /// Enqueues the decryption of one GCM message. Only `j0` and possibly `expected` are in host memory, and both have been
-/// read when this returns. `status`, in device memory, receives whether the tag is `expected`; if not, the output is
-/// wiped.
+/// read when the function returns. `status`, in device memory, receives whether the tag is `expected`; if it is not,
+/// the output is wiped.
 void enqueue_open(const GcmRun& run, std::span<const std::uint8_t> expected, bool expected_on_device,
                   std::int32_t* status, const DeviceLimits& device, cudaStream_t stream, StreamPieces& pieces);
 

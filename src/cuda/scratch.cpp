@@ -9,15 +9,15 @@ namespace warpaes::cuda {
 
 namespace {
 
-/// Our own memory pool on the current device, which keeps its memory between calls. The default pool returns it to the
-/// driver at every synchronisation, and allocating it again takes 0.1 ms (H200, 2026-11); its settings also belong to
-/// the application. A pool takes memory from the driver in blocks of 32 MiB, so a threshold below that would keep
-/// nothing.
+/// The library's own memory pool on the current device, which keeps its memory between calls. The default pool returns
+/// its memory to the driver at every synchronisation, and allocating memory again takes 0.1 ms (H200, 2026-11); its
+/// settings also belong to the application. A pool requests memory from the driver in blocks of 32 MiB, so a lower
+/// threshold would keep nothing.
 cudaMemPool_t scratch_pool() {
     static std::mutex mutex;
     static std::map<int, cudaMemPool_t> pools;
     int device = 0;
-    check(cudaGetDevice(&device), "asking for the current device");
+    check(cudaGetDevice(&device), "querying the current device");
     const std::lock_guard lock(mutex);
     cudaMemPool_t& pool = pools[device];
     if (pool == nullptr) {
@@ -52,7 +52,7 @@ void* StreamPieces::take(cudaStream_t stream) noexcept {
             return here;
         }
     } catch (const std::exception&) {
-        // There is other scratch memory.
+        // Other scratch memory is available.
     }
     return nullptr;
 }
@@ -67,9 +67,9 @@ void StreamPieces::leave(void* piece, cudaStream_t stream) noexcept {
 
 void StreamScratch::keep_some(cudaStream_t stream) noexcept {
     try {
-        const StreamScratch some(1, stream);  // the pool allocates a block for it and keeps the block
+        const StreamScratch some(1, stream);  // the pool allocates a memory block for this object and keeps the block
     } catch (const std::exception&) {
-        // Calls that need scratch memory report the failure.
+        // Calls that need scratch memory will report the failure.
     }
 }
 

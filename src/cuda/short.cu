@@ -14,7 +14,7 @@ namespace warpaes::cuda {
 
 namespace {
 
-/// Sets the parameters that all modes have.
+/// Sets the parameters that all modes use.
 LaunchShape begin(ShortParams& p, const Run& run, const DeviceLimits& device, const Notice& notice) {
     const ShortShape shape = short_shape(device, (run.length + block_bytes - 1) / block_bytes);
     p.input = run.input;

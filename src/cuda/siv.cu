@@ -1,4 +1,4 @@
-// GCM-SIV (RFC 8452): its own key stream, and POLYVAL, which is GHASH of blocks whose bytes are reversed.
+// GCM-SIV (RFC 8452): a separate key stream, and POLYVAL, which is GHASH of blocks whose bytes are reversed.
 #include <cstring>
 
 #include "base/secret.hpp"

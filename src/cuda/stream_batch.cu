@@ -12,14 +12,16 @@ namespace warpaes::cuda {
 
 namespace {
 
-/// The graph that `stream` is captured into, or null.
+/// Returns the graph that `stream` is captured into, or null.
 cudaGraph_t graph_of(cudaStream_t stream) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     cudaGraph_t graph = nullptr;
 #if CUDART_VERSION >= 13000
-    check(cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph, nullptr, nullptr, nullptr), "asking for a graph");
+    check(cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph, nullptr, nullptr, nullptr),
+          "querying the captured graph");
 #else
-    check(cudaStreamGetCaptureInfo_v2(stream, &status, nullptr, &graph, nullptr, nullptr), "asking for a graph");
+    check(cudaStreamGetCaptureInfo_v2(stream, &status, nullptr, &graph, nullptr, nullptr),
+          "querying the captured graph");
 #endif
     if (status == cudaStreamCaptureStatusInvalidated) {
         throw Error(WARPAES_ERROR_DEVICE, "cuda_stream: its capture has already failed");
@@ -40,7 +42,7 @@ void StreamBatches::keep_some() noexcept {
         slot->busy = false;
         slots_.push_back(std::move(slot));
     } catch (const std::exception&) {
-        // Calls that need the memory report the failure.
+        // Calls that need the memory will report the failure.
     }
 }
 
@@ -51,7 +53,8 @@ StreamBatches::Slot& StreamBatches::take(bool captured) {
             slot->by_event = false;
             slot->busy = false;
         }
-        // Growing a buffer frees memory, which waits for the device. A capture must not do that, so it gets a new slot.
+        // Growing a buffer frees memory, which waits for the device. A captured batch must not wait, so it gets a new
+        // slot.
         if (captured && !slot->unused) continue;
         if (!slot->busy.exchange(true)) {
             slot->unused = false;
@@ -79,7 +82,7 @@ void StreamBatches::let_go_with(cudaGraph_t graph, Slot& slot) {
         throw;
     }
     try {
-        check(cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove), "handing an object to a graph");
+        check(cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove), "passing an object to a graph");
     } catch (...) {
         slot.unused = true;
         try_to(cudaUserObjectRelease(object, 1));  // which releases the slot
@@ -102,7 +105,7 @@ void StreamBatches::enqueue(int device, const DeviceLimits& limits, CopyQueues& 
         if (secret) {
             check(cudaLaunchHostFunc(
                       stream, [](void* its) { let_go(its); }, &slot),
-                  "calling back");
+                  "enqueuing a host function");
         } else {
             slot.by_event = true;
         }

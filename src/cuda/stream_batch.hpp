@@ -15,7 +15,7 @@
 namespace warpaes::cuda {
 
 /// There is one object per device. A batch owns its memory until the stream reaches the batch's end; then the next
-/// batch reuses it. If the stream is being captured, the graph owns the memory until the graph is destroyed.
+/// batch reuses the memory. If the stream is being captured, the graph owns the memory until the graph is destroyed.
 /// Thread-safe.
 class StreamBatches {
 public:
@@ -29,15 +29,15 @@ private:
     struct Slot {
         BatchMemory memory;
         std::atomic<bool> busy{true};
-        std::atomic<bool> by_event{false};  ///< it is free when `memory.done` has completed
-        std::atomic<bool> unused{false};    ///< none of its buffers has been reserved
+        std::atomic<bool> by_event{false};  ///< whether the slot becomes free when `memory.done` has completed
+        std::atomic<bool> unused{false};    ///< whether none of the slot's buffers has been reserved
     };
-    /// Allocates memory for the first batch of few messages, if the device has any left.
+    /// Allocates memory for the first batch of few messages, if the device has any memory left.
     void keep_some() noexcept;
     [[nodiscard]] Slot& take(bool captured);
-    /// Called when the stream reaches the batch's end, or when the graph is destroyed. Makes no CUDA call.
+    /// Called when the stream reaches the batch's end, or when the graph is destroyed. Must not call CUDA.
     static void let_go(void* slot) noexcept;
-    /// Passes an unused slot to a graph, or releases it if the graph does not accept it.
+    /// Passes an unused slot to a graph, or releases the slot if the graph does not accept it.
     static void let_go_with(cudaGraph_t graph, Slot& slot);
 
     std::mutex mutex_;

@@ -1,4 +1,4 @@
-// XTS runs: one kernel, which computes the tweaks itself.
+// XTS runs: a single kernel, which computes the tweaks itself.
 #include <algorithm>
 
 #include "aes/xts.hpp"

@@ -17,12 +17,13 @@ namespace {
 
 constexpr std::uint64_t page_bytes = 4096;
 
-/// `fd`: -1 for private memory.
+/// `fd` is -1 for private memory.
 std::uint8_t* map_memory(std::uint64_t bytes, int fd) {
     const int flags = fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
     void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
     if (memory == MAP_FAILED) {
-        throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "bytes: no " + std::to_string(bytes) + " bytes of host memory");
+        throw Error(WARPAES_ERROR_OUT_OF_MEMORY,
+                    "bytes: cannot allocate " + std::to_string(bytes) + " bytes of host memory");
     }
     if (fd < 0) (void)::madvise(memory, bytes, MADV_HUGEPAGE);
     return static_cast<std::uint8_t*>(memory);
@@ -50,7 +51,7 @@ Arena::Arena(const Engine& engine, Memory memory, bool shared, int device, std::
         return;
     }
     const bool may_use_gpu = allocation == Allocation::locked_pages && engine.may_use_gpu() && engine.gpu().usable();
-    map(shared);  // whole pages, which cudaHostAlloc does not guarantee
+    map(shared);  // shared memory must consist of whole pages, which cudaHostAlloc does not guarantee
     if (!may_use_gpu) return;
     try {
         lock_pages(shared);
@@ -79,13 +80,13 @@ void Arena::map(bool shared) {
         return;
     }
     descriptor_ = ::memfd_create("warpaes arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    // A process that has the descriptor may write to the file. The seals keep it from truncating it, which would make
-    // accesses raise SIGBUS.
+    // A process that has the descriptor may write to the file. The seals prevent it from truncating the file, which
+    // would make accesses raise SIGBUS.
     if (descriptor_ < 0 || ::ftruncate(descriptor_, static_cast<off_t>(bytes_)) != 0 ||
         ::fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
         const std::string why = std::strerror(errno);
         close();
-        throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "bytes: no shared memory: " + why);
+        throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "bytes: cannot allocate shared memory: " + why);
     }
     try {
         data_ = map_memory(bytes_, descriptor_);

@@ -8,13 +8,13 @@
 
 namespace warpaes {
 
-/// Zeroed, aligned to 4096 bytes (on a device to 256), and wiped on destruction. Host memory is page-locked if the
-/// engine may use a GPU, unless pageable memory was requested. If the driver locks only pages that it allocates,
-/// private memory comes from the driver, and shared memory is pageable. A child of fork() that destroys an arena wipes
-/// only its own copy.
+/// Zeroed memory, aligned to 4096 bytes (on a device to 256), and wiped on destruction. Host memory is page-locked if
+/// the engine may use a GPU, unless pageable memory was requested. If the driver can lock only pages that it allocates,
+/// private memory is allocated by the driver, and shared memory is pageable. A child of fork() that destroys an arena
+/// wipes only its own copy.
 class Arena {
 public:
-    /// Throws Error{ARGUMENT, BACKEND, OUT_OF_MEMORY, DEVICE_MEMORY, DEVICE}.
+    /// Throws Error{ARGUMENT}, Error{BACKEND}, Error{OUT_OF_MEMORY}, Error{DEVICE_MEMORY} or Error{DEVICE}.
     Arena(const Engine& engine, Memory memory, bool shared, int device, std::uint64_t bytes);
     Arena(const Arena&) = delete;
     Arena& operator=(const Arena&) = delete;
@@ -42,7 +42,7 @@ private:
     int descriptor_ = -1;
     int device_ = -1;
     bool mapped_ = false;
-    void* of_driver_ = nullptr;  ///< the allocation that contains data_
+    void* of_driver_ = nullptr;  ///< the driver's allocation that contains data_
     bool registered_ = false;
     Home home_;
 };

@@ -12,13 +12,13 @@
 
 namespace warpaes {
 
-/// The last 16 bytes of `first` followed by `second`.
+/// Returns the last 16 bytes of `first` followed by `second`.
 Block last_block(const Block& first, std::span<const std::uint8_t> second);
 
-/// The chaining value for the part of a message that starts at byte `offset`, for a mode and direction that can start
-/// anywhere (`is_parallel`), and for the last block of CBC. For ECB, CBC, CFB128 and CTR, `offset` is a multiple of 16.
-/// For XTS, whose chaining value is the number of a data unit, one of `units` begins there. `read(to)` fetches the
-/// ciphertext just before `offset`, for modes that chain on it.
+/// Returns the chaining value for the part of a message that starts at byte `offset`, for a mode and direction that can
+/// start anywhere (`is_parallel`), and for the last block of CBC. For ECB, CBC, CFB128 and CTR, `offset` is a multiple
+/// of 16. For XTS, whose chaining value is the number of a data unit, `offset` is the beginning of one of `units`.
+/// `read(to)` fetches the ciphertext just before `offset`, for modes that chain on it.
 template <typename Read>
 Block chain_at(Mode mode, const Block& iv, std::uint64_t offset, const DataUnits& units, const Read& read) {
     if (mode == Mode::ecb || offset == 0) return iv;
@@ -33,10 +33,10 @@ Block chain_at(Mode mode, const Block& iv, std::uint64_t offset, const DataUnits
 /// Keeps the part of a stretch's input that the next stretch needs, so that the stretch may run in place.
 class ChainAfter {
 public:
-    /// Call this before the stretch runs. Unless the stretch ends its message, it consists of whole blocks, or whole
-    /// bytes for CFB8 and CFB1.
+    /// Must be called before the stretch runs. Unless the stretch ends its message, it consists of whole blocks, or for
+    /// CFB8 and CFB1 of whole bytes.
     explicit ChainAfter(const MessageGroup& stretch);
-    /// The chaining value of the next stretch. Call this after the stretch has run.
+    /// Returns the chaining value of the next stretch. Must be called after the stretch has run.
     [[nodiscard]] Block value(const MessageGroup& stretch) const;
 
 private:

@@ -1,6 +1,7 @@
-// Default costs, used before a calibration: round figures from this project's records (bench/results), measured on a
-// Xeon with AVX-512 and an H200, 2026-11. The costs of other GPUs are not measured: they are scaled from the H200's by
-// the number of multiprocessors, their clock and units, and the memory speed. Those of armv8 are not measured either.
+// Default costs, used before a calibration: rounded values from this project's records (bench/results), measured on a
+// Xeon with AVX-512 and an H200, 2026-11. The costs of other GPUs are not measured: they are scaled from the H200's
+// costs by the number of multiprocessors, their clock and units, and the memory speed. The costs of armv8 are not
+// measured either.
 #include <algorithm>
 
 #include "engine/cost_model.hpp"
@@ -22,8 +23,8 @@ constexpr Rates armv8_rates{
     {{9, 6.5}, {10.5, 7.4}, {7, 5.3}, {6.5, 5.2}, {6.5, 5.2}, {8.4, 6.1}, {1, .75}, {1, .75}, {.9, .65}}};
 #if defined(__aarch64__)
 constexpr Rates libcrypto_rates{
-    {{7, 5}, {7, 5}, {6, 4.5}, {5, 4}, {5, 4}, {7, 5}, {1, .75}, {1, .75}, {.8, .6}}};  // an estimate lower than that
-                                                                                        // for armv8
+    {{7, 5}, {7, 5}, {6, 4.5}, {5, 4}, {5, 4}, {7, 5}, {1, .75}, {1, .75}, {.8, .6}}};  // an estimate, lower than the
+                                                                                        // estimate for armv8
 #else
 constexpr Rates libcrypto_rates{
     {{9.5, 6.8}, {8.4, 6.1}, {6.4, 5.2}, {15, 12.5}, {6, 4.9}, {9.4, 6.7}, {1, .75}, {1, .75}, {.8, .6}}};
@@ -32,7 +33,7 @@ constexpr Rates libcrypto_rates{
 constexpr Rates gpu_rates{
     {{770, 560}, {900, 620}, {740, 540}, {730, 540}, {730, 540}, {750, 550}, {600, 430}, {600, 430}, {450, 330}}};
 
-/// GHASH by integer products on the same GPU; it reads the text a second time.
+/// GHASH with integer products on the same GPU; it reads the text a second time.
 constexpr double gpu_products_rate = 445;
 
 constexpr double one_core_memory = 7 * giga;
@@ -46,8 +47,8 @@ bool is_chained(std::size_t work_class) {
     return work_class >= static_cast<std::size_t>(WorkClass::chained);
 }
 
-/// The total rate of chained messages that a core interleaves in its registers, which is close to that of a parallel
-/// mode.
+/// The total rate of chained messages that a core interleaves in its registers, which is close to the rate of a
+/// parallel mode.
 double interleaved(const std::string& name, double rate) {
     return name == "vaes" ? 8 * rate : name == "aesni" || name == "armv8" ? 4 * rate : rate;
 }
@@ -90,11 +91,11 @@ double link_of(const BackendInfo& gpu) {
     return capability != 0 && capability < 90 ? 22 * giga : 49 * giga;
 }
 
-/// Bytes per second of messages in a GPU's memory.
+/// Returns bytes per second for messages in a GPU's memory.
 double gpu_rate(const BackendInfo& gpu, bool gcm, double rate, double counter_rate) {
     const double size =
         std::max(1, gpu.multiprocessors) / 132.0 * (gpu.speed.clock > 0 ? gpu.speed.clock / (1.98 * giga) : 1) * giga;
-    // A multiprocessor has 16 load-store units before 8.0, and 32 later.
+    // A multiprocessor has 16 load-store units before 8.0, and 32 from 8.0 onwards.
     const double lookups = is_before_8(gpu) ? size / 2 : size;
     const bool by_products = gcm && !gpu.speed.tensor_cores;
     const double computed =
@@ -106,7 +107,7 @@ double gpu_rate(const BackendInfo& gpu, bool gcm, double rate, double counter_ra
 CostTable gpu_costs(const BackendInfo& info, unsigned threads) {
     const double size = std::max(1, info.multiprocessors) / 132.0;
     const double link = link_of(info);
-    // Rate at which the workers copy to and from page-locked memory: 16 of them keep up with a fast link.
+    // The rate at which the workers copy to and from page-locked memory; 16 workers are as fast as a fast link.
     const double staged = std::min(1.0, (threads + 2) / 16.0) * 33 * giga;
     CostTable table;
     for (std::size_t c = 0; c < work_classes; ++c) {
@@ -115,7 +116,7 @@ CostTable gpu_costs(const BackendInfo& info, unsigned threads) {
         for (std::size_t k = 0; k < 2; ++k) {
             const double rate =
                 gpu_rate(info, gcm, gpu_rates[c][k], gpu_rates[static_cast<std::size_t>(WorkClass::ctr)][k]);
-            // Each block of a chain waits for ten or fourteen rounds of lookups, about 0.35 µs a block with AES-128.
+            // Each block of a chain waits for ten or fourteen rounds of lookups, about 0.35 µs per block with AES-128.
             const double serial = is_chained(c) ? (k == 0 ? 22e-9 : 30e-9) : 0;
             Cost device{.fixed = gcm ? 32e-6 : 10e-6, .serial_byte = serial};
             device.byte.fill(1 / rate);

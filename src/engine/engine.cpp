@@ -12,7 +12,7 @@ namespace warpaes {
 
 namespace {
 
-/// Several GPUs take shorter chunks: their kernels access chunks of up to 1 MiB in place.
+/// With several GPUs, chunks are shorter: kernels access chunks of up to 1 MiB in place.
 std::uint64_t page_locked_chunk(const GpuTransfers& transfers, std::uint64_t bytes, std::size_t gpus) {
     const std::uint64_t share = (bytes / transfers.chunks + 4095) / 4096 * 4096;
     return std::clamp(share, transfers.least_chunk / (gpus > 1 ? 2 : 1), transfers.most_chunk);
@@ -107,20 +107,20 @@ std::span<const int> Engine::gpus() const {
 }
 
 Engine::~Engine() {
-    if (!home_.is_here()) (void)new auto(std::move(idle_));  // lanes of a GPU would call CUDA
+    if (!home_.is_here()) (void)new auto(std::move(idle_));  // destroying the lanes of a GPU would call CUDA
 }
 
 void Engine::require_gpu_of_this_process() const {
     if (!gpu_.usable()) home_.require("engine", "CUDA does not work on this machine; create an engine for the CPU");
 }
 
-/// A caller that sets a chunk size gets chunks of that size.
+/// If the caller sets a chunk size, no chunk exceeds that size.
 std::uint64_t Engine::longest_short() const noexcept {
     return options_.chunk_bytes == 0 ? longest_short_message : std::min(options_.chunk_bytes, longest_short_message);
 }
 
 void Engine::use_planner(std::shared_ptr<const CostModel> costs) const {
-    // Older planners are kept, because a thread may still be reading them.
+    // Older planners are kept, because threads may still be reading them.
     planners_.push_back(std::make_unique<const Planner>(std::move(costs), options_.threads, longest_short()));
     const Planner* const planner = planners_.back().get();
     planner_.store(planner, std::memory_order_release);
@@ -171,10 +171,10 @@ Plan Engine::choose(const Work& work, bool counts) const {
     } else if (forced_ != nullptr) {
         if (forced_->is_gpu()) require_gpu_of_this_process();
         plan.backend = forced_;
-        plan.reason = "asked for";
+        plan.reason = "requested by name";
     } else if (work.bytes == unknown_length) {
         plan.backend = &best_cpu_backend();
-        plan.reason = "best CPU backend: the length is not known";
+        plan.reason = "best CPU backend, because the length is unknown";
     } else {
         const Planner::Best cpu = planner().best_cpu(work);
         const bool gpu = planner().gpu_pays(gpu_, waited_, work.memory, cpu.prediction.seconds, counts, [&] {
@@ -237,7 +237,7 @@ Plan Engine::plan_on_cpu(const Work& work, const char* what) const {
     }
     Plan plan;
     plan.backend = forced_ != nullptr ? forced_ : planner().best_cpu(work).backend;
-    plan.reason = forced_ != nullptr ? "asked for" : "only CPUs support this";
+    plan.reason = forced_ != nullptr ? "requested by name" : "only CPUs support this";
     shape(plan, work);
     return plan;
 }
@@ -273,7 +273,7 @@ void Engine::give_back(const LaneKey& key, std::unique_ptr<Lane> lane) noexcept 
         const std::lock_guard lock(mutex_);
         idle_.emplace_back(key, std::move(lane));
     } catch (...) {
-        // Out of memory for the list: the lane is closed instead of kept.
+        // There is no memory for the list, so the lane is closed instead of kept.
     }
 }
 

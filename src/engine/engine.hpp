@@ -1,4 +1,4 @@
-// The engine: chooses the backend for each piece of work, and keeps the pool of lanes.
+// The engine: chooses the backend for each piece of work, and keeps a pool of lanes.
 #pragma once
 
 #include <algorithm>
@@ -23,23 +23,24 @@
 namespace warpaes {
 
 struct EngineOptions {
-    std::string backend;            ///< empty: WARPAES_BACKEND if set, else automatic
+    std::string backend;            ///< empty: WARPAES_BACKEND if set, otherwise chosen by the engine
     int device = -1;                ///< CUDA device number; -1: all devices
-    unsigned threads = 0;           ///< 0: as many as the processors that this process may run on
-    unsigned depth = 0;             ///< lanes of a call; 0: chosen by the engine
+    unsigned threads = 0;           ///< 0: the number of processors that this process may run on
+    unsigned depth = 0;             ///< number of lanes of a call; 0: chosen by the engine
     std::uint64_t chunk_bytes = 0;  ///< a multiple of 4096; 0: chosen by the engine
-    /// Used instead of this machine's calibration.
+    /// Costs to use instead of this machine's calibration.
     std::shared_ptr<const CostModel> costs = nullptr;
-    /// How long batches keep expanded keys for later batches: at least this time, and at most about twice as long.
+    /// The time for which batches keep expanded keys for later batches: at least this time, and at most about twice as
+    /// long.
     std::chrono::milliseconds keys_kept{5000};
-    /// If a GPU fails and the data is in host memory, the CPU takes over even if the GPU was requested by name.
+    /// If a GPU fails and the data is in host memory, the CPU continues even if the GPU was requested by name.
     bool cpu_takes_over = false;
 };
 
-/// The backend and device that ran something.
+/// The backend and device that did some work.
 struct Outcome {
     std::string_view backend;
-    int device = -1;          ///< CUDA device number (the first, if there were several), or -1
+    int device = -1;          ///< CUDA device number (the first if there are several), or -1
     std::uint32_t notes = 0;  ///< WARPAES_NOTE_*
 
     /// Merges the outcome of a later step.
@@ -49,15 +50,15 @@ struct Outcome {
 /// The plan for a call. `reason` is a human-readable sentence.
 struct Plan {
     Backend* backend = nullptr;
-    std::span<const int> devices;   ///< CUDA device numbers to use, or only -1; the memory belongs to the engine
-    unsigned lanes = 1;             ///< workers, each with one chunk at a time
+    std::span<const int> devices;   ///< CUDA device numbers to use, or only -1; the engine owns the memory
+    unsigned lanes = 1;             ///< number of workers, each with one chunk at a time
     std::uint64_t chunk_bytes = 0;  ///< a multiple of 4096
     std::string_view reason;
-    /// The CPU may take over if a GPU fails: the GPU was not requested by name, and the data is in host memory.
+    /// Whether the CPU may take over if a GPU fails: the GPU was not requested by name, and the data is in host memory.
     bool replaceable = false;
 };
 
-/// A plan with its predictions, for people.
+/// A plan with its predictions, for display.
 struct Explanation {
     Plan plan;
     Backend* beside = nullptr;  ///< a CPU backend that shares a batch with the GPUs
@@ -66,31 +67,31 @@ struct Explanation {
     std::string reason;  ///< a sentence without a full stop
 };
 
-/// The best CPU backend on this machine, regardless of an engine's options. Used for single blocks.
+/// Returns the best CPU backend on this machine, regardless of an engine's options. Used for single blocks.
 [[nodiscard]] Backend& best_cpu_backend();
 
-/// Largest number of workers per GPU for a batch.
+/// Maximum number of workers per GPU for a batch.
 inline constexpr unsigned most_gpu_lanes = 16;
 
 /// The processors for a batch's messages in host memory: CPU, GPUs or both. Messages in device memory are always
-/// processed by their device.
+/// processed by the device that contains them.
 struct Crew {
-    Backend* cpu = nullptr;       ///< null: the CPU takes no part
-    std::span<const int> gpus{};  ///< CUDA device numbers; the memory belongs to the engine
-    double seconds = 0;           ///< predicted; 0: not predicted
-    // The predictions that were compared:
+    Backend* cpu = nullptr;       ///< null: the CPU does not participate
+    std::span<const int> gpus{};  ///< CUDA device numbers; the engine owns the memory
+    double seconds = 0;           ///< predicted time; 0: not predicted
+    // The compared predictions:
     std::string_view cpu_name{};  ///< the best CPU backend; empty: a backend was requested
     std::string_view gpu_name{};
     double cpu_seconds = 0;
     double gpu_seconds = 0;  ///< 0: not predicted
     bool calibrated = false;
-    unsigned gpu_lanes = 4;  ///< workers of each GPU
+    unsigned gpu_lanes = 4;  ///< number of workers per GPU
     std::uint64_t cpu_task_bytes = std::uint64_t{256}
-                                   << 10;  ///< maximum number of bytes that a CPU worker takes at a time
-    std::uint64_t gpu_task_bytes = std::uint64_t{16} << 20;  ///< bytes that a GPU worker takes at a time
+                                   << 10;  ///< maximum number of bytes that a CPU worker processes at a time
+    std::uint64_t gpu_task_bytes = std::uint64_t{16} << 20;  ///< bytes that a GPU worker processes at a time
 
-    /// The reason for the choice, as a sentence; empty if none was made. Most callers never read it, and formatting
-    /// takes longer than the choice.
+    /// Returns the reason for the choice, as a sentence; empty if no choice was made. Most callers never read it, and
+    /// formatting it takes longer than the choice.
     [[nodiscard]] std::string reason() const;
 };
 
@@ -99,9 +100,9 @@ class Engine;
 /// A lane borrowed from the engine. The destructor wipes the staging buffers and returns the lane.
 class LaneLease {
 public:
-    /// Notes that the first `bytes` bytes of either staging buffer have held data.
+    /// Records that the first `bytes` bytes of both staging buffers have been used.
     void used(std::size_t bytes) noexcept { used_ = std::max(used_, bytes); }
-    /// Marks the lane as failed, so that it is closed instead of returned.
+    /// Marks the lane as failed, so that it is closed instead of being returned.
     void discard() noexcept { discarded_ = true; }
 
     LaneLease(Engine& engine, Backend& backend, int device, std::size_t staging_bytes, std::unique_ptr<Lane> lane);
@@ -129,53 +130,54 @@ public:
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
-    /// The plan for messages in memory. `work.memory` is the slower place of input and output; Memory::device means
-    /// that at least one of them is on a device, and then only `cuda` can do the work. Thread-safe. Throws
-    /// Error{BACKEND}.
+    /// Returns the plan for messages in memory. `work.memory` is the slower kind of memory of input and output;
+    /// Memory::device means that at least one of them is on a device, and then only `cuda` can do the work.
+    /// Thread-safe. Throws Error{BACKEND}.
     [[nodiscard]] Plan plan(const Work& work) const;
-    /// The plan for a message of `bytes` bytes (unknown_length for a stream) between files or streams. It uses all
-    /// workers, because reading and writing keeps them busy.
+    /// Returns the plan for a message of `bytes` bytes (unknown_length for a stream) between files or streams. The plan
+    /// uses all workers, because reading and writing keeps them busy.
     [[nodiscard]] Plan plan(Mode mode, Direction direction, std::uint64_t bytes,
                             Memory memory = Memory::pageable) const;
-    /// The plan for work that only CPUs can do, on data in host memory. Throws Error{BACKEND} if a GPU was requested;
-    /// the message names the work as `what`.
+    /// Returns the plan for work that only CPUs can do, on data in host memory. Throws Error{BACKEND} if a GPU was
+    /// requested; the error message begins with `what`.
     [[nodiscard]] Plan plan_on_cpu(const Work& work, const char* what) const;
-    /// Checks that data in device memory can be processed. Thread-safe. Throws Error{BACKEND} if there is no GPU or
+    /// Checks that data in device memory can be processed. Thread-safe. Throws Error{BACKEND} if there is no GPU or if
     /// another backend was requested.
     void require_gpu() const;
-    /// Chooses the processors for a batch of these parts, which are in host memory. `counts` means that the work will
-    /// be executed, so its time on the CPU counts towards waking a GPU. Thread-safe.
+    /// Chooses the processors for a batch with these parts, which are in host memory. `counts` means that the work will
+    /// be executed, so its time on the CPU counts towards the decision to wake a GPU. Thread-safe.
     [[nodiscard]] Crew crew(std::span<const Work> parts, bool counts = true) const;
-    /// The result that plan() would give, with the reason. It considers the GPUs, which plan() avoids for short
-    /// messages, but does not wake them. Throws Error{BACKEND}.
+    /// Returns the plan that plan() would return, with the reason. Unlike plan(), this function also considers GPUs for
+    /// short messages, but it does not wake them. Throws Error{BACKEND}.
     [[nodiscard]] Explanation explain(const Work& work) const;
-    /// The predicted time on one backend or GPU; nothing if it cannot run here or cannot reach the data. `info` is an
-    /// entry of a backend's list.
+    /// Returns the predicted time on one backend or GPU; nothing if it cannot run here or cannot reach the data. `info`
+    /// is an entry of a backend's list.
     [[nodiscard]] std::optional<Prediction> predict(const Work& work, const BackendInfo& info) const;
 
-    /// The costs that plans are based on: given, or from this machine's calibration, which is read on first use.
-    /// Thread-safe.
+    /// The costs that plans are based on: the costs in the options, or this machine's calibration, which is read on
+    /// first use. Thread-safe.
     [[nodiscard]] const CostModel& costs() const;
-    /// Bases all later plans on these costs. Thread-safe.
+    /// Uses these costs for all later plans. Thread-safe.
     void use_costs(std::shared_ptr<const CostModel> costs);
 
-    /// The functions for short messages in host memory; null before the first plan was made. Thread-safe.
+    /// The functions for short messages in host memory; null before the first plan is made. Thread-safe.
     [[nodiscard]] const ShortWays* short_ways() const noexcept { return short_ways_.load(std::memory_order_acquire); }
 
-    /// The plan that replaces one whose GPU has failed: on the best CPU backend, otherwise unchanged.
+    /// Returns a plan that replaces a plan whose GPU has failed: it uses the best CPU backend and is otherwise the
+    /// same.
     [[nodiscard]] static Plan replacement(const Plan& plan);
 
-    /// A lane of `plan.backend` on device `plan.devices[worker % size]`, with staging buffers of `staging_bytes` each
-    /// (0 if the caller's own buffers suffice). Thread-safe.
+    /// Returns a lane of `plan.backend` on device `plan.devices[worker % size]`, with staging buffers of
+    /// `staging_bytes` each (0 if the caller's own buffers are sufficient). Thread-safe.
     [[nodiscard]] LaneLease lease(const Plan& plan, unsigned worker, std::size_t staging_bytes);
 
-    /// The threads that help with shared work.
+    /// The threads among which work is shared.
     [[nodiscard]] Pool& pool() noexcept { return pool_; }
 
     static constexpr std::uint64_t unknown_length = ~std::uint64_t{0};
 
-    /// The process that created the engine. In a child of fork(), the engine works on the CPU, with threads of that
-    /// process.
+    /// The process that created the engine. In a child of fork(), the engine works on the CPU, with the child's own
+    /// threads.
     [[nodiscard]] const Home& home() const noexcept { return home_; }
 
     [[nodiscard]] const EngineOptions& options() const noexcept { return options_; }
@@ -185,9 +187,9 @@ public:
     [[nodiscard]] bool forced_is_gpu() const noexcept { return forced_ != nullptr && forced_->is_gpu(); }
     /// Whether no CPU backend was requested.
     [[nodiscard]] bool may_use_gpu() const noexcept { return forced_ == nullptr || forced_->is_gpu(); }
-    /// The backend for GPUs, which may have none.
+    /// The backend for GPUs, which exists even if there is no GPU.
     [[nodiscard]] CudaBackend& gpu() const noexcept { return gpu_; }
-    /// CUDA device numbers that the engine may use; empty without a usable GPU. Thread-safe.
+    /// The CUDA device numbers that the engine may use; empty without a usable GPU. Thread-safe.
     [[nodiscard]] std::span<const int> gpus() const;
 
 private:
@@ -201,14 +203,14 @@ private:
     /// Throws Error{STATE} in a child of a process that has used a GPU, because the child cannot use GPUs.
     void require_gpu_of_this_process() const;
     [[nodiscard]] const Planner& planner() const;
-    /// `counts`: see crew().
+    /// `counts` is as for crew().
     [[nodiscard]] Plan choose(const Work& work, bool counts) const;
     [[nodiscard]] Crew choose(std::span<const Work> parts, Memory memory, bool counts) const;
     [[nodiscard]] const BackendInfo& gpu_info() const;
-    /// The caller holds the lock.
+    /// The caller must hold the lock.
     void use_planner(std::shared_ptr<const CostModel> costs) const;
     [[nodiscard]] std::uint64_t longest_short() const noexcept;
-    /// Sets the devices, the lanes and the chunk size of a plan after its backend was chosen.
+    /// Sets the devices, the lanes and the chunk size of a plan after its backend has been chosen.
     void shape(Plan& plan, std::uint64_t bytes, Memory memory) const;
     void shape(Plan& plan, const Work& work) const;
     void give_back(const LaneKey& key, std::unique_ptr<Lane> lane) noexcept;
@@ -218,7 +220,7 @@ private:
     CudaBackend& gpu_;
     EngineOptions options_;
     Backend* forced_ = nullptr;
-    mutable std::vector<int> gpus_;  ///< the usable devices among the requested ones; filled on first use
+    mutable std::vector<int> gpus_;  ///< the requested devices that are usable; filled on first use
     mutable std::once_flag gpus_known_;
     mutable std::atomic<const Planner*> planner_{nullptr};  ///< the last element of planners_
     mutable std::vector<std::unique_ptr<const Planner>> planners_;
@@ -229,7 +231,7 @@ private:
     std::vector<std::pair<LaneKey, std::unique_ptr<Lane>>> idle_;
 };
 
-/// Every backend: portable first, the fastest CPU backend last, then cuda.
+/// Returns all backends: the portable backend first, the fastest CPU backend after the other CPU backends, then cuda.
 const std::vector<Backend*>& all_backends();
 /// Null for an unknown name.
 Backend* backend_named(std::string_view name);

@@ -9,10 +9,10 @@ namespace warpaes {
 
 namespace {
 
-/// CPU and GPU share the host's memory bandwidth: together they take longer by this factor than with separate memories.
-/// H200 and 16 cores, 2026-11, 1 GiB in page-locked memory: 1.6 to 1.8.
+/// CPU and GPU share the host's memory bandwidth: when both work, they are slower by this factor than with separate
+/// memories. Measured with an H200 and 16 cores, 2026-11, 1 GiB in page-locked memory: 1.6 to 1.8.
 constexpr double shared_loss = 1.7;
-/// Smaller batches have too few tasks to keep both processors busy until the end.
+/// Smaller batches do not have enough tasks to keep both processors busy until the end.
 constexpr std::uint64_t least_split_bytes = std::uint64_t{128} << 20;
 
 std::string in_words(double seconds) {
@@ -46,7 +46,7 @@ Crew Engine::crew(std::span<const Work> parts, bool counts) const {
     const bool pageable = std::any_of(parts.begin(), parts.end(), [](const Work& p) { return !is_direct(p.memory); });
     Crew crew = choose(parts, pageable ? Memory::pageable : Memory::page_locked, counts);
     if (pageable) {
-        // A GPU's worker copies pageable memory to a page-locked staging buffer and back itself, so there are more
+        // A GPU worker itself copies pageable memory to a page-locked staging buffer and back, so there are more
         // workers with less work each.
         crew.gpu_lanes = std::clamp(options_.threads, crew.gpu_lanes, most_gpu_lanes);
         std::uint64_t bytes = 0;
@@ -79,7 +79,7 @@ Crew Engine::choose(std::span<const Work> parts, Memory memory, bool counts) con
               .gpu_seconds = on_gpu,
               .calibrated = cpu.prediction.calibrated};
     if (on_gpu == 0) return crew;
-    // Uses both if the GPU works anyway or is awake, and if the work is large enough to be divided evenly.
+    // Uses both processors if the GPU is used anyway or is awake, and if the work is large enough to be divided evenly.
     const double both = shared_loss / (1 / on_cpu + 1 / on_gpu);
     const bool awake = gpu || is_direct(memory) || gpu_.is_awake();
     if (awake && bytes >= least_split_bytes && Planner::is_faster(both, std::min(on_cpu, on_gpu))) {
@@ -87,7 +87,8 @@ Crew Engine::choose(std::span<const Work> parts, Memory memory, bool counts) con
         crew.seconds = both;
         return crew;
     }
-    // Creating the CUDA context is part of this call's time, but is ignored in the decision whether the GPU pays off.
+    // Creating the CUDA context is part of this call's time, but is ignored when deciding whether the GPU is
+    // worthwhile.
     if (gpu && !is_direct(memory) && !gpu_.is_awake()) crew.gpu_seconds += planner().cold_seconds();
     if (gpu) {
         crew.cpu = nullptr;
@@ -99,7 +100,7 @@ Crew Engine::choose(std::span<const Work> parts, Memory memory, bool counts) con
 
 std::string Crew::reason() const {
     if (cpu == nullptr && gpus.empty()) return {};
-    if (cpu_name.empty()) return "asked for";
+    if (cpu_name.empty()) return "requested by name";
     const std::string name(cpu_name), gpu(gpu_name), on_cpu = in_words(cpu_seconds), on_gpu = in_words(gpu_seconds);
     std::string text;
     if (gpu_seconds == 0) {
@@ -149,7 +150,7 @@ Explanation Engine::explain(const Work& work) const {
     } else if (is_on_device(work.memory)) {
         e.reason += "; the data is in device memory";
     } else {
-        // The best of the other backends, preferring the other kind of processor.
+        // The best other backend for comparison, preferably on the other kind of processor.
         std::optional<Prediction> best;
         std::string_view best_name;
         for (const Backend* backend : all_backends()) {

@@ -14,13 +14,14 @@ std::uint64_t cost_factor(Mode mode) {
     return mode == Mode::cfb8 ? 16 : mode == Mode::cfb1 ? 128 : 1;
 }
 
-/// Another CPU backend replaces the one with the widest registers only if its predicted time is clearly shorter. Its
-/// prediction is uncertain: on shared hosts, calibrations of one backend that are minutes apart differ by a factor of
-/// up to 1.8 for short calls. The widest is rarely wrong: in only 11 of 892 measured choices, 9 of them chained, it was
-/// more than a tenth slower.
+/// Another CPU backend replaces the backend with the widest registers only if its predicted time is clearly shorter.
+/// Predictions are uncertain: on shared hosts, two calibrations of the same backend within minutes differ by a factor
+/// of up to 1.8 for short calls. The backend with the widest registers is rarely wrong: in only 11 of 892 measured
+/// choices, 9 of them in chained modes, it was more than 10 % slower than the fastest backend.
 constexpr double doubtful = 0.65;
 
-/// Seconds of all parts together, where `seconds(work)` predicts one part. The fixed cost of a call counts only once.
+/// Returns the seconds of all parts together; `seconds(work)` predicts one part. The fixed cost of a call counts only
+/// once.
 template <typename Seconds>
 double together(std::span<const Work> parts, const Seconds& seconds) {
     double sum = 0;
@@ -58,7 +59,7 @@ std::vector<Planner::Cpu> Planner::find_cpus() const {
 ShortWay Planner::short_way(Mode mode, Direction direction, int rounds, std::uint64_t longest_short) const {
     ShortWay way;
     // Costs are linear between the ends of their spans: a backend that is best at both ends is best between them. Below
-    // the first end, the backend that is best at that end is used, because the short way avoids most of a call's fixed
+    // the first end, the backend that is best at that end is used, because the short path avoids most of a call's fixed
     // cost.
     const std::uint64_t factor = cost_factor(mode);
     const auto extend = [&](std::uint64_t bytes) {
@@ -110,7 +111,7 @@ Planner::Reckoned Planner::reckon(const Costs& costs, Way way, const Work& work)
                       cost->key * static_cast<double>(work.keys));
         sum.serial += weight * cost->of_chains(work.bytes * factor, work.longest_message() * factor);
     };
-    if (work.key_bits == 192) {  // 12 rounds are halfway between 10 and 14
+    if (work.key_bits == 192) {  // 12 rounds are the mean of 10 and 14
         add(128, 0.5);
         add(256, 0.5);
     } else {
@@ -130,7 +131,7 @@ Prediction Planner::of_message(const Costs& costs, const Work& work) const {
     const double wanted = std::sqrt(one.shared / thread);
     const auto lanes = static_cast<unsigned>(std::clamp(wanted, 1.0, static_cast<double>(most)));
     if (lanes <= 1) return {one.seconds(), 1, one.calibrated};
-    // All workers together are limited by the memory that they share.
+    // All workers together are limited by their shared memory bandwidth.
     const Reckoned all = reckon(costs, Way::all_lanes, work);
     const double shared = std::max(one.shared / lanes, all.shared);
     const double seconds = one.fixed + thread * (lanes - 1) + shared;
@@ -197,8 +198,8 @@ bool Planner::gpu_pays(CudaBackend& gpu, Waited& waited, Memory memory, double c
     if (!gpu.usable()) return false;
     const double seconds = gpu_seconds();
     if (awake || !is_faster(seconds, cpu_seconds)) return is_faster(seconds, cpu_seconds);
-    // Waking the GPU pays off if it does so for this call by itself, or once the calls so far would have saved as much
-    // time. The total cost is then at most twice that of the best decision in hindsight.
+    // Waking the GPU is worthwhile if this call alone justifies it, or once it would have saved as much time over the
+    // calls so far. The total cost is then at most twice the cost of the best decision in hindsight.
     return enough(waited.missed_seconds, cpu_seconds - seconds);
 }
 

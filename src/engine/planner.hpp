@@ -1,4 +1,4 @@
-// The planner: predicts the seconds of each backend from the cost model and chooses among them.
+// The planner: predicts the time of each backend from the cost model and chooses among the backends.
 #pragma once
 
 #include <atomic>
@@ -18,25 +18,25 @@
 namespace warpaes {
 
 /// A CPU's chunk should fit in the second-level cache. Measured with files on tmpfs, on a Xeon with 2 MiB of
-/// second-level cache and 2 cores (2026-11): 128 KiB to 1 MiB are equally fast on a quiet machine; on a busy one,
-/// larger chunks lose less.
+/// second-level cache and 2 cores (2026-11): 128 KiB to 1 MiB are equally fast on a quiet machine; on a busy machine,
+/// larger chunks lose less time.
 inline constexpr std::uint64_t cpu_chunk_bytes = std::uint64_t{512} << 10;
 
 /// No GPU call finishes faster than this, so GPUs are not considered for work that the CPU completes within this time.
 inline constexpr double least_gpu_seconds = 5e-6;
 
-/// Thread-safe; a prediction takes tens of nanoseconds.
+/// Predicts and chooses. Thread-safe; a prediction takes tens of nanoseconds.
 class Planner {
 public:
-    /// `threads` is the maximum that one call may use. Messages longer than `longest_short` never take the short way.
+    /// `threads` is the maximum that one call may use. Messages longer than `longest_short` never use the short path.
     Planner(std::shared_ptr<const CostModel> model, unsigned threads,
             std::uint64_t longest_short = longest_short_message);
 
-    /// The prediction for a CPU backend. Must not be used for data in device memory, which a CPU cannot access.
+    /// Returns the prediction for a CPU backend. Must not be used for data in device memory, which a CPU cannot access.
     [[nodiscard]] Prediction on_cpu(const Backend& backend, const Work& work) const;
-    /// The prediction for GPUs like `gpu` that share the work, without the time to wake them.
+    /// Returns the prediction for GPUs like `gpu` that share the work, without the time to wake them.
     [[nodiscard]] Prediction on_gpu(const BackendInfo& gpu, unsigned gpus, const Work& work) const;
-    /// Time until a process's first call has a usable GPU.
+    /// Returns the time until a process's first call has a usable GPU.
     [[nodiscard]] double cold_seconds() const noexcept {
         return model_->cold > 0 ? model_->cold : default_cold_seconds;
     }
@@ -45,25 +45,25 @@ public:
         Backend* backend = nullptr;
         Prediction prediction;
     };
-    /// The CPU backend to use; if predictions are close, the one that is best in general.
+    /// Returns the CPU backend to use; if predictions are close, the backend that is generally best.
     [[nodiscard]] Best best_cpu(const Work& work) const;
-    /// The short way for every mode, direction and key length, consistent with the plans.
+    /// The short path for every mode, direction and key length, consistent with the plans.
     [[nodiscard]] const ShortWays& short_ways() const noexcept { return short_ways_; }
-    /// The best CPU backend for several parts of a batch together.
+    /// Returns the best CPU backend for several parts of a batch together.
     [[nodiscard]] Best best_cpu(std::span<const Work> parts) const;
     [[nodiscard]] double on_gpu(const BackendInfo& gpu, unsigned gpus, std::span<const Work> parts) const;
-    /// The number of workers to use for a message in memory.
+    /// Returns the number of workers to use for a message in memory.
     [[nodiscard]] unsigned lanes(const Backend& backend, const Work& work) const { return on_cpu(backend, work).lanes; }
 
-    /// The CPU time of a process before its GPU was awake.
+    /// A process's CPU time before its GPU was awake.
     struct Waited {
         std::atomic<double> cpu_seconds{0};     ///< time spent before any GPU was considered
         std::atomic<double> missed_seconds{0};  ///< time that an awake GPU would have saved
     };
     static constexpr double never = std::numeric_limits<double>::infinity();
-    /// Whether GPUs should do work on data in `memory` that takes `cpu_seconds` on the CPU. `gpu_seconds()`: predicted
-    /// time on GPUs that are awake, or `never`; called only if CUDA works. `counts`: the work will be executed, and
-    /// `waited` is updated.
+    /// Whether GPUs should do work on data in `memory` that takes `cpu_seconds` on the CPU. `gpu_seconds()` returns the
+    /// predicted time on GPUs that are awake, or `never`; it is called only if CUDA works. `counts` means that the work
+    /// will be executed, and then `waited` is updated.
     [[nodiscard]] bool gpu_pays(CudaBackend& gpu, Waited& waited, Memory memory, double cpu_seconds, bool counts,
                                 const std::function<double()>& gpu_seconds) const;
 
@@ -73,7 +73,7 @@ public:
     [[nodiscard]] const CostModel& model() const noexcept { return *model_; }
 
 private:
-    /// The costs of one backend or GPU: measured ones if they exist, and default ones.
+    /// The costs of one backend or GPU: measured costs if they exist, and default costs.
     struct Costs {
         const CostTable* measured = nullptr;
         CostTable usual;
@@ -92,7 +92,8 @@ private:
         [[nodiscard]] double seconds() const noexcept { return fixed + std::max(shared, serial); }
     };
     [[nodiscard]] std::vector<Cpu> find_cpus() const;
-    /// The parts of a predicted time, from measured costs if possible. For 192-bit keys, the mean of 128 and 256 bits.
+    /// Returns the parts of a predicted time, from measured costs if possible. For 192-bit keys, the result is the mean
+    /// of 128 and 256 bits.
     static Reckoned reckon(const Costs& costs, Way way, const Work& work);
     [[nodiscard]] const Costs& costs_of(const Backend& backend) const;
     [[nodiscard]] const Costs& costs_of(const BackendInfo& gpu) const;
@@ -104,10 +105,10 @@ private:
 
     std::shared_ptr<const CostModel> model_;
     unsigned threads_;
-    std::vector<Cpu> cpus_;  ///< usable backends, the generally best one first
+    std::vector<Cpu> cpus_;  ///< usable backends; the generally best backend comes first
     ShortWays short_ways_;
     mutable std::mutex mutex_;
-    mutable std::vector<std::unique_ptr<const Gpu>> gpus_;  ///< found by name, added when first requested
+    mutable std::vector<std::unique_ptr<const Gpu>> gpus_;  ///< indexed by name, added when first requested
 };
 
 }  // namespace warpaes

@@ -1,5 +1,5 @@
-// The backend for each kind of short message in host memory, chosen in advance because making a plan would cost more
-// than the message.
+// The backend for each kind of short message in host memory. It is chosen in advance, because making a plan would cost
+// more than processing the message.
 #pragma once
 
 #include <array>
@@ -11,27 +11,28 @@
 
 namespace warpaes {
 
-/// The longest message that takes the short way, unless a GPU may pay for a shorter one. A plan and a lane cost a
-/// quarter of a microsecond, a twentieth of the time of the fastest message of this length.
+/// The longest message on the short path, unless a GPU may be worthwhile for a shorter message. A plan and a lane cost
+/// a quarter of a microsecond, a twentieth of the time of the fastest message of this length.
 inline constexpr std::uint64_t longest_short_message = std::uint64_t{64} << 10;
 
-/// The function for messages of up to `most_bytes` bytes; without a function, a plan must be made.
+/// The function for messages of up to `most_bytes` bytes; if there is no function, a plan must be made.
 struct ShortWay {
     ShortFunction function = nullptr;
     std::uint64_t most_bytes = 0;
     std::string_view backend = {};
-    // The properties of a plain message in this mode (message/short.hpp); most_plain_bytes is 0 if the mode has none.
+    // The properties of a plain message in this mode (message/short.hpp); most_plain_bytes is 0 if the mode has no
+    // plain messages.
     std::uint64_t most_plain_bytes = 0;
     std::uint64_t iv_bytes = 0;
     std::uint32_t some_iv = 0;    ///< 1 if the mode has an IV
     std::uint32_t odd_bytes = 0;  ///< length bits that must be 0
     std::uint32_t tags = 0;       ///< as in ModeTraits
-    bool counts = false;          ///< the mode counts up from the IV, using all of its bits
+    bool counts = false;          ///< whether the mode counts up from the IV, using all of its bits
     /// Whether the mode has plain messages, and whether their function may fail.
     enum class Plain : std::uint8_t { none, safe, may_fail } plain = Plain::none;
 };
 
-/// The short ways for every mode, direction and key length.
+/// The short paths for every mode, direction and key length.
 class ShortWays {
 public:
     /// `find(mode, direction, rounds)` returns a ShortWay.
@@ -53,7 +54,7 @@ public:
     }
 
 private:
-    /// CFB1 has no plain messages because its lengths are in bits; XTS has none because it needs a tweak key.
+    /// CFB1 has no plain messages because its lengths are in bits, and XTS has none because it requires a tweak key.
     static void describe_plain(ShortWay& way, Mode mode, Direction direction) noexcept {
         if (way.function == nullptr || mode == Mode::cfb1 || mode == Mode::xts) return;
         const bool safe = is_parallel(mode, direction) && way.backend != "libcrypto";
@@ -75,12 +76,12 @@ private:
     std::array<ShortWay, mode_values * 2 * 3> ways_{};
 };
 
-/// The round keys of the cipher, for ShortMessage.
+/// Returns the round keys of the cipher, for ShortMessage.
 inline const std::uint8_t* round_keys_of(const ExpandedKey& key) {
     return reinterpret_cast<const std::uint8_t*>(key.encrypt().words.data());
 }
 
-/// Runs blocks in host memory through the block cipher, in place, where no lane is available.
+/// Runs blocks in host memory through the block cipher, in place, if no lane is available.
 inline void run_blocks(const Backend& backend, Direction direction, const ExpandedKey& key,
                        std::span<std::uint8_t> blocks) {
     (void)backend.short_function(Mode::ecb, direction, key.rounds())({.mode = Mode::ecb,

@@ -46,11 +46,11 @@ bool Base64Source::decode_more() {
     text_offset_ += text.size();
     ended_ = text.size() < text_.size();
     if (std::find(text.begin(), text.end(), '-') != text.end())
-        refuse(std::string("unexpected '-'") + text_lines);  // libcrypto takes '-' for the end of data
+        refuse(std::string("unexpected '-'") + text_lines);  // libcrypto treats '-' as the end of the data
     if (closed_ && !std::all_of(text.begin(), text.end(), [](std::uint8_t c) { return std::isspace(c) != 0; })) {
         refuse("there is data after the final '='");
     }
-    decoded_.resize(text.size() + 64);  // may also receive up to 64 pending characters
+    decoded_.resize(text.size() + 64);  // also has room for up to 64 pending characters
     int bytes = 0, last = 0;
     if (!closed_) {
         const int status =

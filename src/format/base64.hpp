@@ -12,8 +12,8 @@
 
 namespace warpaes {
 
-/// Decodes and skips white space anywhere. Throws Error{FORMAT} for other characters that are not base64, or if the
-/// text ends in the middle of a group.
+/// Decodes base64 and skips white space anywhere. Throws Error{FORMAT} for any other character that is not base64, or
+/// if the text ends in the middle of a group.
 class Base64Source final : public Source {
 public:
     explicit Base64Source(Source& encoded);
@@ -31,7 +31,7 @@ private:
     std::vector<std::uint8_t> decoded_;
     std::size_t used_ = 0;
     std::uint64_t text_offset_ = 0;
-    bool closed_ = false;  ///< '=' was seen, so the data has ended
+    bool closed_ = false;  ///< '=' has been read, so the data has ended
     bool ended_ = false;
 };
 
@@ -44,7 +44,7 @@ public:
     void on_wait(WaitHook hook) override { encoded_.on_wait(std::move(hook)); }
 
 private:
-    /// Bytes per line of 64 characters.
+    /// Number of bytes encoded in a line of 64 characters.
     static constexpr std::size_t line_bytes = 48;
     void encode(std::span<const std::uint8_t> line);
     void flush();

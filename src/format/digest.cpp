@@ -15,7 +15,7 @@ void require(bool ok) {
     if (!ok) throw Error(WARPAES_ERROR_INTERNAL, "libcrypto: SHA-256 failed");
 }
 
-/// The algorithm is fetched once and kept for the lifetime of the process.
+/// The algorithm is fetched only once and kept for the lifetime of the process.
 const EVP_MD* sha256() {
     static const EVP_MD* const md = EVP_MD_fetch(library_context(), "SHA2-256", nullptr);
     require(md != nullptr);

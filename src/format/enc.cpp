@@ -120,7 +120,8 @@ public:
     }
 
 private:
-    /// Determines key and IV; the caller's own take precedence over those from the passphrase.
+    /// Determines the key and the IV; those that the caller gives take precedence over those derived from the
+    /// passphrase.
     void settle_keys(std::span<const std::uint8_t> salt) {
         cipher_ = {o_.mode, job_.direction, o_.key, {}, o_.pkcs7, 0};
         if (o_.passphrase) {
@@ -134,7 +135,7 @@ private:
         if (!uses_iv(o_.mode)) cipher_.iv = {};
     }
 
-    /// The chaining value for the blocks that start at `offset`, a multiple of 16.
+    /// Returns the chaining value for the blocks that start at `offset`, a multiple of 16.
     [[nodiscard]] Block chain_for(Source& content, std::uint64_t offset) const {
         return chain_at(cipher_.mode, cipher_.iv, offset, {}, [&](std::span<std::uint8_t> to) {
             const Block before = read_block(content, offset - block_bytes);
@@ -142,7 +143,7 @@ private:
         });
     }
 
-    /// The length of a padded plaintext, found by decrypting its last block.
+    /// Returns the length of a padded plaintext, determined by decrypting its last block.
     std::uint64_t unpadded_size(Engine& engine, Source& content) const {
         const std::uint64_t at = content.size() - block_bytes;
         Cipher cipher = cipher_;
@@ -154,7 +155,7 @@ private:
         return at + run_cipher(engine, plan, cipher, last, sink, {}).bytes_written;
     }
 
-    /// Determines the whole blocks of ciphertext that a range needs.
+    /// Determines the whole blocks of ciphertext that a range requires.
     void find_window(Engine& engine, const ByteRange& range, Source& content, Opening& opening) {
         if (content.is_sequential() && content.size() == Engine::unknown_length) {
             throw Error(WARPAES_ERROR_RANGE, "range: needs an input that can seek; a pipe or an empty file cannot");

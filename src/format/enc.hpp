@@ -1,5 +1,6 @@
-// Files in the format of `openssl enc`. With a key and an IV, the file contains only ciphertext. With a passphrase,
-// "Salted__" and the salt come first, and the key and IV are derived from passphrase and salt. Either may be base64.
+// Files in the format of `openssl enc`. With a key and an IV, the file contains only ciphertext. With a passphrase, the
+// file begins with "Salted__" and the salt, and the key and IV are derived from passphrase and salt. Both kinds of
+// files may be base64.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct PassphraseSecret {
     KeyDerivation how;
     std::span<const std::uint8_t> text;
     bool salted = true;
-    /// A salt that both sides know, so it is neither written nor read. If empty, a random salt is stored in the header.
+    /// A salt that both sides know, so the file does not contain it. If empty, a random salt is stored in the header.
     std::span<const std::uint8_t> salt;
 };
 
@@ -33,7 +34,8 @@ struct EncOptions {
     bool pkcs7 = false;
 };
 
-/// `job` must outlive the result. Throws Error{ARGUMENT, IV_LENGTH, RANGE} if the options contradict each other.
+/// `job` must outlive the result. Throws Error{ARGUMENT}, Error{IV_LENGTH} or Error{RANGE} if the options contradict
+/// each other.
 std::unique_ptr<FileFormat> enc_format(const FileJob& job, const EncOptions& options);
 
 }  // namespace warpaes

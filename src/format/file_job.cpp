@@ -11,8 +11,8 @@ namespace warpaes {
 
 namespace {
 
-/// Returns a hook that asks the job's progress callback whether to continue while a pipe has no data or room. `size` is
-/// the input's size if it is already known.
+/// Returns a hook that calls the job's progress callback, which may cancel, while a pipe has no data or no room. `size`
+/// is the input's size if it is already known.
 WaitHook hook_of(const FileJob& job, const std::uint64_t& size) {
     if (!job.progress) return {};
     return [&job, &size] {
@@ -20,7 +20,8 @@ WaitHook hook_of(const FileJob& job, const std::uint64_t& size) {
     };
 }
 
-/// A lower bound on the output's length, given that tags and padding take less than a 64th; 0 if the input is a pipe.
+/// Returns a lower bound on the output's length, because tags and padding are less than a 64th of it; 0 if the input is
+/// a pipe.
 std::uint64_t least_output(const Opening& opening, const Source& content) {
     if (content.size() == Engine::unknown_length) return 0;
     return std::min(opening.keep, content.size() - content.size() / 64);
@@ -34,9 +35,9 @@ Plan FileFormat::fitted(const Engine& engine, Plan plan, const FileJob& job, std
     if (bytes == Engine::unknown_length) return plan;
     const std::uint64_t piece = sink.prepare_for(std::min(plan.lanes, usable_processors()));
     if (!on_cpu || engine.options().chunk_bytes != 0) return plan;
-    // Every worker gets several chunks, so that all workers end at about the same time.
+    // Every worker gets several chunks, so that all workers finish at about the same time.
     if (piece <= plan.chunk_bytes || bytes / 4 / plan.lanes < piece) return plan;
-    // More workers would not write faster, and each has two buffers of this length.
+    // More workers than this would not write faster, and each worker has two buffers of this length.
     constexpr unsigned most_lanes = 32;
     plan.lanes = std::min(plan.lanes, most_lanes);
     plan.chunk_bytes = piece;

@@ -1,5 +1,5 @@
-// Processes a file from end to end, in any format: opens the input and the output, runs the format between them, and
-// gives the output its name only after all of it was written.
+// Processes a file from beginning to end, in any format: opens the input and the output, runs the format between them,
+// and gives the output its name only after all of it has been written.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,10 @@
 
 namespace warpaes {
 
-/// Bytes first to last of the result, both included.
+/// Bytes `first` to `last` of the result, inclusive.
 struct ByteRange {
     std::uint64_t first = 0;
-    std::uint64_t last = Engine::unknown_length;  ///< up to the end
+    std::uint64_t last = Engine::unknown_length;  ///< unknown_length: up to the end
 };
 
 struct FileJob {
@@ -29,7 +29,7 @@ struct FileJob {
     bool durable = true;           ///< FileSink::set_durable
     bool base64 = false;           ///< the encrypted side is base64
     bool one_line = false;         ///< base64 in a single line
-    bool verify = false;           ///< writes nothing and ignores `output`
+    bool verify = false;           ///< write nothing and ignore `output`
     bool sha256 = false;           ///< compute the SHA-256 of the output
     bool sha256_input = false;     ///< compute the SHA-256 of the input, a file
     bool keep_attributes = false;  ///< FileSink::keep_attributes
@@ -40,14 +40,15 @@ struct FileJob {
     FilePlace input;
     FilePlace output;
     Progress progress;
-    /// With `salvage`: a range of the output that is zeros, in order. Engine::unknown_length: the end is missing.
+    /// With `salvage`, `hole` is called in order for each range of the output that is zeros. Engine::unknown_length
+    /// means that the end is missing.
     std::function<void(std::uint64_t first, std::uint64_t length)> hole;
 };
 
-/// The bytes read are those that the cipher processed plus the header; the bytes written are those written to the
-/// output.
+/// The number of bytes read counts the bytes that the cipher processed and the header; the number of bytes written
+/// counts the bytes written to the output.
 struct FileResult : Totals {
-    std::uint32_t key_id = 0;  ///< within a keyset
+    std::uint32_t key_id = 0;  ///< ID of the key in the keyset
     Sha256 sha256{};           ///< SHA-256 of the output or the input, if the job requested it
 };
 
@@ -56,11 +57,12 @@ struct Opening {
     std::uint64_t header_bytes = 0;               ///< length of the header that was read
     std::vector<std::uint8_t> header;             ///< header to write
     std::uint64_t begin = 0;                      ///< beginning of the processed part of the input
-    std::uint64_t size = Engine::unknown_length;  ///< its length; unknown: everything that follows
+    std::uint64_t size = Engine::unknown_length;  ///< length of the processed part; unknown: the rest of the input
     std::uint64_t skip = 0;                       ///< leading bytes of the result to drop
-    std::uint64_t keep = Engine::unknown_length;  ///< bytes of the result to keep after those
+    std::uint64_t keep = Engine::unknown_length;  ///< bytes of the result to keep after the dropped bytes
     bool notes_growth = true;                     ///< whether to note that the input has grown
-    bool in_order = false;                        ///< output that cannot be undone is written front to back
+    bool in_order = false;                        ///< whether output that cannot be undone is written from front to
+                                                  ///< back
     std::uint32_t key_id = 0;
 };
 
@@ -68,25 +70,26 @@ struct Opening {
 class FileFormat {
 public:
     virtual ~FileFormat() = default;
-    /// Reads or makes the header and determines keys and range. `input` is the whole input; receives the source to
-    /// continue with, which must outlive the job.
+    /// Reads or creates the header and determines keys and range. `input` is the whole input. The function may replace
+    /// `input` by the source to continue with, which must outlive the job.
     virtual Opening open(Engine& engine, Source*& input) = 0;
     /// Processes the job's part of the input, and writes the result to `sink`.
     virtual Totals run(Engine& engine, Source& content, Sink& sink) = 0;
 
 protected:
-    /// Returns `plan` with as many workers as the job may have, and with a chunk size that suits `sink` for that many
-    /// workers.
+    /// Returns `plan` with the number of workers that the job may use, and with a chunk size that is suitable for
+    /// `sink` and that many workers.
     [[nodiscard]] static Plan fitted(const Engine& engine, Plan plan, const FileJob& job, std::uint64_t bytes,
                                      Sink& sink);
 };
 
-/// Throws Error; in that case there is no output file.
+/// Throws Error; after an exception there is no output file.
 FileResult run_file(Engine& engine, const FileJob& job, FileFormat& format);
 
 /// Throws Error{RANGE} if the range ends before it begins.
 void check_range(const ByteRange& range);
-/// The last byte of a range within a result of `size` bytes. Throws Error{RANGE} if the range exceeds the result.
+/// Returns the last byte of a range within a result of `size` bytes. Throws Error{RANGE} if the range exceeds the
+/// result.
 std::uint64_t last_byte(const ByteRange& range, std::uint64_t size);
 
 }  // namespace warpaes

@@ -12,8 +12,8 @@ namespace warpaes {
 
 namespace {
 
-/// Bounds on the ciphertext opened at a time: the minimum keeps short reads from opening one segment each, and the
-/// maximum bounds memory use. A segment of any size is opened as a whole.
+/// Bounds on the amount of ciphertext opened at a time: with the minimum, short reads do not open segments one by one,
+/// and the maximum limits memory use. A segment of any size is opened as a whole.
 constexpr std::uint64_t least_step_bytes = std::uint64_t{64} << 10, most_step_bytes = std::uint64_t{8} << 20;
 
 }  // namespace
@@ -58,7 +58,7 @@ std::uint64_t ForwardReader::read(std::uint64_t offset, std::uint8_t* output, st
     }
 }
 
-/// Copies plaintext that has been opened.
+/// Copies plaintext that has already been opened.
 std::uint64_t ForwardReader::take(const Located& output, std::uint64_t length) {
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(length, text_end_ - text_at_));
     copy_memory(output.data, text_->data() + text_at_, n, output.device());
@@ -66,7 +66,7 @@ std::uint64_t ForwardReader::take(const Located& output, std::uint64_t length) {
     return n;
 }
 
-/// Opens the next segments, as many as `length` requires and the source has, directly into the output if they fit.
+/// Opens the next segments, as many as `length` requires and the source provides, directly into the output if they fit.
 std::uint64_t ForwardReader::open_next(const Located& output, std::uint64_t length) {
     if (size_) return 0;
     const SegmentLayout& layout = cipher_->layout();
@@ -95,10 +95,10 @@ std::uint64_t ForwardReader::open_next(const Located& output, std::uint64_t leng
     return take(output, length);
 }
 
-/// Reads until there are `least` bytes of ciphertext, or the source ends; at most `most` bytes.
+/// Reads until there are `least` bytes of ciphertext, or the source ends. Reads at most `most` bytes.
 void ForwardReader::fetch(std::uint64_t least, std::uint64_t most) {
     while (!ended_ && have_ < least) {
-        // Grows with the data: a short file of long segments takes little memory.
+        // The buffer grows with the data: a short file with long segments uses little memory.
         const std::uint64_t room = std::min<std::uint64_t>(most, std::max<std::uint64_t>(2 * have_, least_step_bytes));
         if (sealed_.size() < room) sealed_.resize(static_cast<std::size_t>(room));
         const std::size_t limit = std::min<std::size_t>(sealed_.size(), static_cast<std::size_t>(most));
@@ -109,14 +109,14 @@ void ForwardReader::fetch(std::uint64_t least, std::uint64_t most) {
     }
 }
 
-/// The number of full segments that are available and followed by another byte.
+/// Returns the number of full segments that are available and followed by at least one byte.
 std::uint64_t ForwardReader::whole_segments() const noexcept {
     const SegmentLayout& layout = cipher_->layout();
     const std::uint64_t first = layout.file_offset(next_ + 1) - layout.file_offset(next_);
     return have_ <= first ? 0 : 1 + (have_ - 1 - first) / (layout.text + layout.tag);
 }
 
-/// The segments to open: at most `most_segments`, or the rest of the file.
+/// Returns the segments to open: at most `most_segments`, or the rest of the file.
 SegmentRange ForwardReader::next_range(std::uint64_t most_segments) {
     const SegmentLayout& layout = cipher_->layout();
     const std::uint64_t whole = std::min(whole_segments(), most_segments);
@@ -130,7 +130,7 @@ SegmentRange ForwardReader::next_range(std::uint64_t most_segments) {
     }
 }
 
-/// Opens `range`, or the segments of it before the first one that is not authentic.
+/// Opens `range`, or only its segments before the first segment that is not authentic.
 void ForwardReader::open(SegmentRange& range, std::uint8_t* output) {
     const SegmentLayout& layout = cipher_->layout();
     for (;;) {

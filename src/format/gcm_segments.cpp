@@ -14,7 +14,7 @@ void GcmSegments::process(Lane& lane, Direction direction, const SegmentRange& r
     std::vector<std::uint8_t> failed(count);
     for (std::size_t i = 0; i < count; ++i) nonces[i] = nonce(range.first + i, range.ends && i + 1 == count);
 
-    // At most three groups, because only the first and the last segment may be shorter.
+    // There are at most three groups, because only the first and the last segment may be shorter.
     std::vector<MessageGroup> groups;
     std::uint8_t* text = plaintext;
     std::uint8_t* sealed = ciphertext;

@@ -27,7 +27,7 @@ void require(bool ok, const char* call) {
     if (!ok) throw Error(WARPAES_ERROR_INTERNAL, std::string("libcrypto: ") + call + " failed");
 }
 
-/// The algorithm is fetched once and kept for the lifetime of the process.
+/// The algorithm is fetched only once and kept for the lifetime of the process.
 EVP_MAC* hmac() {
     static EVP_MAC* const mac = EVP_MAC_fetch(library_context(), "HMAC", nullptr);
     require(mac != nullptr, "EVP_MAC_fetch");

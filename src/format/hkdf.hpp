@@ -1,4 +1,4 @@
-// HMAC (FIPS 198-1) and HKDF based on it (RFC 5869). The hashes are libcrypto's. HKDF is implemented here because
+// HMAC (FIPS 198-1) and HKDF based on it (RFC 5869), with libcrypto's hashes. HKDF is implemented here because
 // libcrypto's HKDF limits `info` to 2 KiB, and associated data may be longer.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace warpaes {
 
-/// One key for any number of messages. A copy starts a new message. Not thread-safe.
+/// An HMAC key, for any number of messages. A copy starts a new message. Not thread-safe.
 class Hmac {
 public:
     static constexpr std::size_t most_bytes = 64;
@@ -21,7 +21,7 @@ public:
     Hmac(const Hmac& other);
     Hmac& operator=(const Hmac&) = delete;
 
-    /// Computes the MAC of the concatenated parts and writes as many of its first bytes as fit in `mac`.
+    /// Computes the MAC of the concatenated parts and writes as many bytes of it as fit in `mac`.
     void compute(std::initializer_list<std::span<const std::uint8_t>> parts, std::span<std::uint8_t> mac);
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 

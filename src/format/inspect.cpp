@@ -66,7 +66,7 @@ void recognise(FileFacts& facts, std::span<const std::uint8_t> begin) {
 
 FileFacts inspect_file(const std::string& path, const StreamTemplate* stream_template) {
     FileSource source(path);
-    // Uses the file's status, because size() is unknown for an empty file.
+    // The file's status is used, because size() is unknown for an empty file.
     if (!S_ISREG(source.status().st_mode)) refuse(source.name() + " has no length; give a regular file");
     FileFacts facts;
     facts.stream_template = stream_template;

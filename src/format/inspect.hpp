@@ -1,4 +1,4 @@
-// Information that is available about an encrypted file without a key, from its first bytes and its length.
+// The information about an encrypted file that is available without a key, from its first bytes and its length.
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,7 @@ constexpr std::string_view aes_gcm_type = "type.googleapis.com/google.crypto.tin
 /// Field numbers of Tink's aes_gcm.proto.
 enum AesGcmField : std::uint32_t { key_version = 1, key_value = 3 };
 
-/// AES-GCM of one text.
+/// AES-GCM for a single text.
 class Gcm {
 public:
     Gcm(Bytes key, const std::uint8_t* nonce, Bytes aad, bool encrypt)
@@ -42,7 +42,7 @@ public:
         update(aad, nullptr);
     }
 
-    /// `to`: null for associated data.
+    /// `to` is null for associated data.
     void update(Bytes from, std::uint8_t* to) {
         int n = 0;
         require(from.empty() ||
@@ -186,7 +186,7 @@ std::vector<Kek> parse_keks(Bytes content) {
     try {
         return parse_keyset(text);
     } catch (const Error& e) {
-        // The functions that read keysets name the argument "keyset", which is a different argument here.
+        // The functions that read keysets name their argument "keyset", but this argument has a different name.
         refuse_kek(std::string_view(e.what()).substr(std::strlen("keyset: ")));
     }
 }

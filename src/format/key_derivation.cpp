@@ -21,7 +21,8 @@ Digest fetch_digest(const std::string& name) {
     Digest digest(EVP_MD_fetch(nullptr, name.c_str(), nullptr), &EVP_MD_free);
     if (digest == nullptr) {
         ERR_clear_error();
-        throw Error(WARPAES_ERROR_ARGUMENT, "digest: libcrypto has no '" + name + "'; use sha256, the usual digest");
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "digest: libcrypto does not support '" + name + "'; use sha256, the usual digest");
     }
     return digest;
 }

@@ -10,13 +10,13 @@
 
 namespace warpaes {
 
-/// The values are those of `warpaes_kdf` in the C ABI.
+/// The values match `warpaes_kdf` in the C ABI.
 enum class Kdf : std::int32_t { pbkdf2 = 0, evp_bytes_to_key = 1 };
 
 struct KeyDerivation {
     Kdf kdf = Kdf::pbkdf2;
     std::uint32_t key_bits = 256;
-    std::uint32_t iterations = 10000;  ///< for PBKDF2; the older derivation hashes once
+    std::uint32_t iterations = 10000;  ///< for PBKDF2; the older derivation uses a single iteration
     std::string digest = "sha256";     ///< any digest that libcrypto supports
 };
 

@@ -22,7 +22,8 @@ bool is_printable_ascii(std::uint32_t c) {
     return is_space(c) || (c > 0x20 && c < 0x7f);
 }
 
-/// Letters, marks, punctuation and ideographs of the scripts in wide use; neither controls nor private characters.
+/// Whether `c` is a letter, mark, punctuation or ideograph of a widely used script; false for control and private
+/// characters.
 bool is_printable(std::uint32_t c) {
     return is_printable_ascii(c) || (c >= 0xa0 && c < 0x1200) || (c >= 0x1e00 && c < 0x2100) ||
            (c >= 0x3000 && c < 0x3200) || (c >= 0x4e00 && c < 0xa000) || (c >= 0xac00 && c < 0xd7a4) ||
@@ -51,7 +52,8 @@ bool is_utf8(Bytes text) {
     return !text.empty();
 }
 
-/// Mostly ASCII with few letters of Latin-1. A random key has more bytes above 0x7f.
+/// Whether the bytes are mostly ASCII with a few letters of Latin-1. A random key has more bytes above 0x7f than such
+/// text.
 bool is_latin1(Bytes text) {
     std::size_t letters = 0;
     for (const std::uint8_t c : text) {
@@ -70,8 +72,8 @@ std::uint32_t unit_at(Bytes text, std::size_t at, std::size_t bytes, bool big) {
     return c;
 }
 
-/// Whether all units of `bytes` bytes are printable. Without a byte order mark, they must also come from Latin, or from
-/// Latin and one other block of 256 characters, as in texts of one alphabet with spaces; random units do not.
+/// Whether all units of `bytes` bytes are printable. Without a byte order mark, they must also belong to Latin, or to
+/// Latin and one other block of 256 characters, as in text in one alphabet with spaces; random units do not.
 bool is_wide(Bytes text, std::size_t bytes, bool big) {
     if (text.size() < 2 * bytes || text.size() % bytes != 0) return false;
     const bool marked = unit_at(text, 0, bytes, big) == 0xfeff;
@@ -100,7 +102,7 @@ Bytes without_padding(Bytes text) {
     return size >= shortest ? text.first(size) : text;
 }
 
-/// Returns nullptr for bytes that are not text.
+/// Returns the encoding of text, or nullptr for bytes that are not text.
 const char* encoding_of(Bytes key) {
     for (const bool big : {false, true}) {
         if (is_wide(key, 2, big)) return "text in UTF-16";

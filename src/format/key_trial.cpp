@@ -11,10 +11,11 @@ namespace warpaes {
 
 namespace {
 
-/// The file's first segment. If the length is unknown and the file continues past its beginning, the segment is full.
+/// Returns the file's first segment. If the length is unknown and the file continues past `source`, the segment is
+/// full.
 SegmentRange first_segment(const SegmentLayout& layout, const RewoundSource& source) {
     const bool known = source.size() != Engine::unknown_length;
-    if (!known && !source.is_whole()) return {0, 1, 0, false};  // beginning_needed() goes beyond it
+    if (!known && !source.is_whole()) return {0, 1, 0, false};  // beginning_needed() exceeds the first segment
     return layout.range(0, 1, layout.text_bytes(known ? source.size() : source.beginning().size()));
 }
 
@@ -56,8 +57,8 @@ std::size_t beginning_needed(std::span<const StreamKey* const> keys, KeyTrial tr
 
 void try_keys(std::span<const StreamKey* const> keys, const std::function<void(const StreamKey&)>& attempt) {
     if (keys.empty()) throw Error(WARPAES_ERROR_KEYSET, "keyset: has no enabled key");
-    // An authentication failure is more informative than a format error, because the header and the length were
-    // plausible.
+    // An authentication failure is more informative than a format error, because it shows that the header and the
+    // length were plausible.
     std::optional<Error> failure;
     for (const StreamKey* key : keys) {
         try {

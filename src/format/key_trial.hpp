@@ -1,5 +1,5 @@
-// Finds out which of several keys a file was encrypted with. Uses only the file's beginning, because a pipe provides
-// nothing else at that time.
+// Determines which of several keys encrypted a file. Uses only the file's beginning, because a pipe provides nothing
+// else at that time.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,8 @@
 
 namespace warpaes {
 
-/// Calls `attempt` with one key after another until it does not throw Error{FORMAT, AUTHENTICATION}. If it throws for
-/// all keys, rethrows the most informative error. Throws Error{KEYSET} without keys.
+/// Calls `attempt` with one key after another until a call does not throw Error{FORMAT} or Error{AUTHENTICATION}. If
+/// all calls throw, rethrows the most informative error. Throws Error{KEYSET} if there are no keys.
 void try_keys(std::span<const StreamKey* const> keys, const std::function<void(const StreamKey&)>& attempt);
 
 struct OpenedFile {
@@ -21,10 +21,10 @@ struct OpenedFile {
     std::unique_ptr<SegmentCipher> cipher;
 };
 
-/// Whether the first segment is opened only to choose among several keys, or also to confirm the only one.
+/// Whether the first segment is opened only to choose among several keys, or also to verify a single key.
 enum class KeyTrial { choice, first_segment };
 
-/// The number of bytes at the beginning of a file that open_file() needs.
+/// Returns the number of bytes at the beginning of a file that open_file() requires.
 std::size_t beginning_needed(std::span<const StreamKey* const> keys, KeyTrial trial = KeyTrial::choice);
 
 /// The first of `keys` that opens the file, judged by the header, by the length if known, and by the first segment as
@@ -33,7 +33,7 @@ std::size_t beginning_needed(std::span<const StreamKey* const> keys, KeyTrial tr
 OpenedFile open_file(Engine& engine, std::span<const StreamKey* const> keys, std::span<const std::uint8_t> aad,
                      const RewoundSource& source, KeyTrial trial = KeyTrial::choice);
 
-/// Opens the segments, which begin at `sealed`, and discards the plaintext. Throws Error{AUTHENTICATION}.
+/// Opens the segments starting at `sealed`, and discards the plaintext. Throws Error{AUTHENTICATION}.
 void authenticate(Engine& engine, const SegmentCipher& cipher, const SegmentRange& range,
                   std::span<const std::uint8_t> sealed);
 

@@ -11,7 +11,7 @@ namespace warpaes {
 
 namespace {
 
-/// This is far fewer than fit in a keyset file, so every written file can be read.
+/// This is far fewer than a keyset file can contain, so every written file can be read.
 constexpr std::size_t most_keys = 1000;
 constexpr std::size_t most_raw_bytes = 4096;
 
@@ -34,7 +34,7 @@ Keyset Keyset::from_raw(std::string_view template_name, std::span<const std::uin
     const bool exact = parameters.format->tink_type.empty();
     const std::size_t least = parameters.aes_key_bytes, most = exact ? least : most_raw_bytes;
     if (key.size() < least || key.size() > most) {
-        std::string sentence = "key: " + std::string(template_name) + " takes " + (exact ? "" : "at least ") +
+        std::string sentence = "key: " + std::string(template_name) + " requires " + (exact ? "" : "at least ") +
                                std::to_string(least) + " bytes, got " + std::to_string(key.size());
         if (exact && key.size() == 32) {
             sentence += "; warpaes 0.1 accepted 32 bytes, and only it can read files that it encrypted with such keys";

@@ -26,39 +26,41 @@ public:
         SecretVector value;
     };
     struct Entry {
-        StreamKey key;  ///< for keys of other kinds and destroyed keys: only the number
+        StreamKey key;  ///< only the ID for keys of other kinds and destroyed keys
         KeyState state = KeyState::enabled;
         KeyData data{};
-        bool for_files = true;  ///< false: a different kind of Tink key, or a destroyed one; kept but not used
+        bool for_files = true;  ///< false: a Tink key of a different kind, or a destroyed key; kept but not used
 
         [[nodiscard]] bool usable() const noexcept { return for_files && state == KeyState::enabled; }
     };
 
-    /// Throws Error{KEYSET} if `json` is not a valid keyset; the message never quotes it.
+    /// Throws Error{KEYSET} if `json` is not a valid keyset; the message never quotes `json`.
     static Keyset parse(std::string_view json);
-    /// Makes a keyset of interpreted entries. Throws Error{KEYSET} if they do not form a valid one.
+    /// Creates a keyset from interpreted entries. Throws Error{KEYSET} if they do not form a valid keyset.
     static Keyset of(std::vector<Entry> entries, std::optional<std::uint32_t> primary_id);
-    /// Makes a keyset from the public part of an encrypted one. It can only be inspected; any use or change throws.
+    /// Creates a keyset from the public part of an encrypted keyset. It can only be inspected; any use or change
+    /// throws.
     static Keyset locked(std::vector<Entry> entries, std::optional<std::uint32_t> primary_id);
-    /// Makes a keyset of one key, which is the primary. Throws Error{ARGUMENT, KEY_LENGTH}.
+    /// Creates a keyset with a single key, the primary key. Throws Error{ARGUMENT} or Error{KEY_LENGTH}.
     static Keyset from_raw(std::string_view template_name, std::span<const std::uint8_t> key);
-    /// Throws Error{KEYSET} if the keyset is empty or holds keys that Tink's format cannot represent (C2SP).
+    /// Throws Error{KEYSET} if the keyset is empty or contains keys that Tink's format cannot represent (C2SP).
     [[nodiscard]] SecretVector to_json() const;
 
-    /// Adds a random key and returns its number.
+    /// Adds a random key and returns its ID.
     std::uint32_t add(std::string_view template_name);
     void promote(std::uint32_t key_id);
     void set_state(std::uint32_t key_id, KeyState state);
     void remove(std::uint32_t key_id);
 
-    /// Adds the keys of `other` to usable(), after this keyset's own. They are not in entries() and are not written.
+    /// Adds the keys of `other` to usable(), after this keyset's own keys. They are not in entries() and are not
+    /// written.
     void extend(const Keyset& other);
 
     [[nodiscard]] std::span<const Entry> entries() const noexcept { return entries_; }
     [[nodiscard]] std::optional<std::uint32_t> primary_id() const noexcept { return primary_; }
-    /// The key for encryption. Throws Error{KEYSET} if there is none.
+    /// Returns the key for encryption. Throws Error{KEYSET} if no usable key is primary.
     [[nodiscard]] const StreamKey& primary() const;
-    /// The keys for decryption: the enabled keys, the primary first.
+    /// Returns the keys for decryption: the enabled keys, beginning with the primary key.
     [[nodiscard]] std::vector<const StreamKey*> usable() const;
 
 private:

@@ -44,7 +44,7 @@ SecretVector serialize_entry(const Keyset::Entry& entry) {
 template <std::size_t N>
 std::uint32_t choice(const ProtoField& field, const std::array<std::string_view, N>& choices, const char* what) {
     const std::uint32_t value = field.as_uint32();
-    if (value == 0 || value >= choices.size()) refuse(std::string("a key has ") + what + " that there is not");
+    if (value == 0 || value >= choices.size()) refuse(std::string("a key has ") + what + " that does not exist");
     return value;
 }
 

@@ -46,7 +46,7 @@ std::size_t base64_length(const SecretVector& bytes) {
 
 void append_base64(SecretVector& text, const SecretVector& bytes) {
     const std::size_t at = text.size();
-    text.resize(at + base64_length(bytes) + 1);  // room for a NUL
+    text.resize(at + base64_length(bytes) + 1);  // includes room for a NUL
     EVP_EncodeBlock(text.data() + at, bytes.data(), static_cast<int>(bytes.size()));
     text.pop_back();
 }
@@ -60,7 +60,7 @@ void interpret(Keyset::Entry& entry) {
     const auto format = format_of_tink_type(entry.data.type_url);
     const auto stands_for_itself = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
     if (!std::all_of(entry.data.type_url.begin(), entry.data.type_url.end(), stands_for_itself)) {
-        refuse_key(entry, "has an invalid type");  // writing it would need escaping
+        refuse_key(entry, "has an invalid type");  // an invalid type would have to be escaped when written
     } else if (entry.state == KeyState::destroyed) {
         entry.data.value = {};  // a destroyed key has no value
     } else if (entry.data.type_url.empty()) {

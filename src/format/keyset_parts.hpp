@@ -1,4 +1,4 @@
-// Code that cleartext and encrypted keysets share: names in JSON, numbers in protobuf, base64.
+// Code for both cleartext and encrypted keysets: names in JSON, numbers in protobuf, and base64.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace warpaes::keyset_parts {
 
 inline constexpr std::size_t most_text = 1 << 20;
 
-/// Indexed by their values in protobuf.
+/// Indexed by the values in protobuf.
 inline constexpr std::array<std::string_view, 4> states = {"UNKNOWN_STATUS", "ENABLED", "DISABLED", "DESTROYED"};
 inline constexpr std::array<std::string_view, 5> materials = {"UNKNOWN_KEYMATERIAL", "SYMMETRIC", "ASYMMETRIC_PRIVATE",
                                                               "ASYMMETRIC_PUBLIC", "REMOTE"};
@@ -36,13 +36,13 @@ std::size_t read_choice(JsonReader& json, const std::array<std::string_view, N>&
     return static_cast<std::size_t>(found - choices.begin());
 }
 
-/// The index of `name`, which is one of `choices`.
+/// Returns the index of `name`, which must be one of `choices`.
 template <std::size_t N>
 std::uint32_t index_of(const std::array<std::string_view, N>& choices, std::string_view name) {
     return static_cast<std::uint32_t>(std::find(choices.begin(), choices.end(), name) - choices.begin());
 }
 
-/// RFC 4648, section 4, in canonical form: whole groups, unused bits zero.
+/// Decodes base64 (RFC 4648, section 4) in canonical form: whole groups, with unused bits zero.
 SecretVector decode_base64(std::string_view text, const JsonReader& json);
 std::size_t base64_length(const SecretVector& bytes);
 void append_base64(SecretVector& text, const SecretVector& bytes);
@@ -58,7 +58,7 @@ struct ClearKeyset {
 };
 /// Parses Tink's JSON. Throws Error{KEYSET}.
 ClearKeyset read_clear(std::string_view json);
-/// Throws Error{KEYSET} unless all numbers differ and the primary is among them and enabled.
+/// Throws Error{KEYSET} unless all IDs differ and the primary key is among the keys and enabled.
 void check_keys(std::span<const Keyset::Entry> entries, std::optional<std::uint32_t> primary);
 
 }  // namespace warpaes::keyset_parts

@@ -24,7 +24,7 @@ using namespace keyset_parts;
 
 constexpr std::size_t salt_bytes = 16, most_salt_bytes = 1024, kek_bytes = 32;
 
-/// The fault in a cost; empty if the cost is acceptable.
+/// Returns the fault in a cost; empty if the cost is acceptable.
 std::string objection(const Scrypt& cost) {
     // Each parameter is bounded first, so that the products cannot overflow.
     if (cost.n < 2 || !std::has_single_bit(cost.n)) return "n must be a power of two";
@@ -35,10 +35,11 @@ std::string objection(const Scrypt& cost) {
     // n is small.
     if (cost.n > most || cost.r > most || cost.p > most || cost.n * cost.r > blocks ||
         cost.r * (std::uint64_t{cost.p} + 2) > blocks / 16) {
-        return "takes more than " + std::to_string(most_scrypt_memory >> 20) + " MiB of memory, which is the maximum";
+        return "requires more than " + std::to_string(most_scrypt_memory >> 20) +
+               " MiB of memory, which is the maximum";
     }
     if (cost.n * cost.r * cost.p > most) {
-        return "takes more than " + std::to_string(most_scrypt_work / most_scrypt_memory) +
+        return "requires more than " + std::to_string(most_scrypt_work / most_scrypt_memory) +
                " times the work of the maximum memory";
     }
     return {};
@@ -47,12 +48,12 @@ std::string objection(const Scrypt& cost) {
 SecretVector derive(std::span<const std::uint8_t> passphrase, std::span<const std::uint8_t> salt, const Scrypt& cost) {
     note_stack_depth(libcrypto_stack);
     SecretVector key(kek_bytes);
-    // libcrypto compares its own estimate with this bound. Its estimate also includes p blocks and a few more.
+    // libcrypto compares its own estimate with this bound. Its estimate also includes p blocks and a few more blocks.
     const std::uint64_t room = cost.memory() + 128ull * cost.r * cost.p + 1024ull * cost.r + (1u << 20);
     if (EVP_PBE_scrypt_ex(reinterpret_cast<const char*>(passphrase.data()), passphrase.size(), salt.data(), salt.size(),
                           cost.n, cost.r, cost.p, room, key.data(), key.size(), library_context(), nullptr) != 1) {
         ERR_clear_error();
-        throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "passphrase: deriving a key from it takes " +
+        throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "passphrase: deriving a key from it requires " +
                                                      std::to_string(cost.memory() >> 20) +
                                                      " MiB of memory, which libcrypto could not allocate");
     }
@@ -60,10 +61,10 @@ SecretVector derive(std::span<const std::uint8_t> passphrase, std::span<const st
 }
 
 struct Wrapped {
-    Scrypt cost{0, 0, 0};  ///< zeros: there is no passphrase
+    Scrypt cost{0, 0, 0};  ///< zeros: not encrypted under a passphrase
     SecretVector salt, sealed;
     std::optional<std::uint32_t> primary;
-    std::vector<Keyset::Entry> info;  ///< the public information on each key
+    std::vector<Keyset::Entry> info;  ///< the public information about each key
     bool has_info = false;
 };
 
@@ -176,7 +177,7 @@ SecretVector message_of(const Keyset& keyset) {
 
 constexpr std::string_view json_begin = "{\n  \"encryptedKeyset\": \"";
 
-/// The JSON after the text of `encryptedKeyset`.
+/// Returns the JSON that follows the value of `encryptedKeyset`.
 std::string info_json(const Keyset& keyset) {
     std::string text = "\",\n  \"keysetInfo\": {\n    \"primaryKeyId\": " + std::to_string(*keyset.primary_id()) +
                        ",\n    \"keyInfo\": [\n";
@@ -216,8 +217,8 @@ SecretVector wrap_keyset(const Keyset& keyset, std::span<const std::uint8_t> pas
         throw Error(WARPAES_ERROR_ARGUMENT, "cost: scrypt " + why);
     }
     if (cost.memory() < least_scrypt_memory) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "cost: scrypt takes " + std::to_string(cost.memory()) +
-                                                " bytes; new keysets take at least " +
+        throw Error(WARPAES_ERROR_ARGUMENT, "cost: scrypt uses " + std::to_string(cost.memory()) +
+                                                " bytes; new keysets require at least " +
                                                 std::to_string(least_scrypt_memory >> 20) + " MiB");
     }
     const SecretVector message = message_of(keyset);

@@ -16,8 +16,8 @@ enum : std::int32_t { type_field = 1, compressed_size_field = 3, crc_field = 4, 
 /// Values of PageType.
 enum : std::int32_t { data_page = 0, dictionary_page = 2, data_page_v2 = 3 };
 
-/// The distance from the last field of a header to the filler: no header has fields there. A distance of 15 or less is
-/// one byte together with the type, which all readers skip.
+/// The distance from the last field of a header to the filler field: no header has fields there. A distance of 15 or
+/// less is encoded in one byte together with the type, which all readers skip.
 constexpr int filler_distance = 7;
 
 [[noreturn]] void refuse(const std::string& where, const std::string& sentence) {
@@ -29,7 +29,8 @@ std::uint32_t little_endian(const std::uint8_t* bytes) {
            static_cast<std::uint32_t>(bytes[2]) << 16 | static_cast<std::uint32_t>(bytes[3]) << 24;
 }
 
-/// The bytes of the module at `offset`, with its length field; 0 if the rest of the modules does not hold it.
+/// Returns the size of the module at `offset`, including its length field; 0 if the rest of the modules does not
+/// contain it completely.
 std::uint64_t module_bytes(const warpaes_parquet_chunk& chunk, std::uint64_t offset, std::uint32_t least,
                            std::int32_t ordinal, const char* kind) {
     const std::uint64_t left = chunk.modules_len - offset;
@@ -42,7 +43,7 @@ std::uint64_t module_bytes(const warpaes_parquet_chunk& chunk, std::uint64_t off
     return bytes > left ? 0 : bytes;
 }
 
-/// The fields of a page header that are kept in its plain view.
+/// The fields of a page header that are preserved in its plain view.
 class KeptFields {
 public:
     explicit KeptFields(std::span<const std::uint8_t> header) : header_(header) {
@@ -55,7 +56,7 @@ public:
     std::int32_t type = -1;
     std::int64_t compressed_size = -1;
 
-    /// Writes the fields with a different compressed size. `to` has room for the size of the header plus 8 bytes.
+    /// Writes the fields with a different compressed size. `to` must have room for the size of the header plus 8 bytes.
     std::uint8_t* write(std::uint8_t* to, std::uint32_t size, std::int32_t& last) const {
         for (std::size_t i = 0; i < count_; ++i) {
             const Kept& kept = kept_[i];
@@ -102,15 +103,15 @@ private:
     std::size_t count_ = 0;
 };
 
-/// A binary field of zeros that takes `bytes` bytes (2 to 129).
+/// Writes a binary field of zeros that occupies `bytes` bytes (2 to 129).
 std::uint8_t* write_filler(std::uint8_t* to, std::size_t bytes) {
     *to++ = filler_distance << 4 | static_cast<int>(thrift::Type::binary);
     *to++ = static_cast<std::uint8_t>(bytes - 2);
     return std::fill_n(to, bytes - 2, std::uint8_t{0});
 }
 
-/// Fills [to, end) with binary fields of zeros. Two fields are needed if the length of a single one would take one more
-/// byte.
+/// Fills [to, end) with binary fields of zeros. Two fields are needed if the length of a single field would take one
+/// byte too many.
 void fill(std::uint8_t* to, std::uint8_t* end) {
     auto left = static_cast<std::size_t>(end - to);
     if (left == 1) throw Error(WARPAES_ERROR_FORMAT, "the page header leaves no room for its view");
@@ -126,7 +127,7 @@ void fill(std::uint8_t* to, std::uint8_t* end) {
 
 void rewrite(std::span<std::uint8_t> room, std::size_t header_bytes, std::uint32_t page_module_bytes,
              std::uint32_t plain_page_bytes, bool dictionary) {
-    // Some writers pad the header: the bytes after the end of the struct are ignored.
+    // Some writers pad the header: bytes after the end of the struct are ignored.
     const std::vector<std::uint8_t> header(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(header_bytes));
     const KeptFields fields(header);
     const bool right =
@@ -135,8 +136,8 @@ void rewrite(std::span<std::uint8_t> room, std::size_t header_bytes, std::uint32
         throw Error(WARPAES_ERROR_FORMAT, "the page header is of type " + std::to_string(fields.type));
     }
     if (fields.compressed_size != page_module_bytes) {
-        throw Error(WARPAES_ERROR_FORMAT, "the page header gives " + std::to_string(fields.compressed_size) +
-                                              " bytes to a page of " + std::to_string(page_module_bytes));
+        throw Error(WARPAES_ERROR_FORMAT, "the page header specifies " + std::to_string(fields.compressed_size) +
+                                              " bytes for a page of " + std::to_string(page_module_bytes));
     }
     std::int32_t last = 0;
     std::uint8_t* const end = room.data() + room.size();

@@ -1,4 +1,4 @@
-// Column chunks of encrypted Parquet files: the walk over modules, associated data, and page headers of the plain view
+// Column chunks of encrypted Parquet files: listing the modules, associated data, and page headers of the plain view
 // (include/warpaes/parquet.h).
 #pragma once
 
@@ -19,10 +19,10 @@ inline constexpr std::uint32_t most_ordinals = 32768;
 /// Types of modules, the byte after aad_file_unique.
 enum class Module : std::uint8_t { data_page = 2, dictionary_page = 3, data_header = 4, dictionary_header = 5 };
 
-/// "row group 0, column 2, page 7"
+/// Returns for example "row group 0, column 2, page 7".
 std::string place(const warpaes_parquet_chunk& chunk, std::int32_t ordinal);
 
-/// The bytes of a page module in addition to the page.
+/// Returns the number of bytes that a page module has in addition to the page.
 inline std::uint32_t page_overhead(const warpaes_parquet_chunk& chunk) {
     return (chunk.flags & WARPAES_PARQUET_CTR_PAGES) != 0 ? ctr_overhead : gcm_overhead;
 }
@@ -30,7 +30,8 @@ inline std::uint32_t page_overhead(const warpaes_parquet_chunk& chunk) {
 /// Throws Error{FORMAT} unless a page is in the chunk's modules and is long enough for both modules.
 void check_page(const warpaes_parquet_chunk& chunk, const warpaes_parquet_page& page);
 
-/// The next page at `offset`; empty if the rest of the modules does not hold it completely. Throws Error{FORMAT}.
+/// Returns the next page at `offset`; empty if the rest of the modules does not contain it completely. Throws
+/// Error{FORMAT}.
 std::optional<warpaes_parquet_page> page_at(const warpaes_parquet_chunk& chunk, std::uint64_t offset,
                                             std::int32_t ordinal);
 
@@ -38,18 +39,18 @@ std::optional<warpaes_parquet_page> page_at(const warpaes_parquet_chunk& chunk, 
 std::uint64_t write_aad(const warpaes_parquet_chunk& chunk, const warpaes_parquet_page& page, bool header,
                         std::uint8_t* to);
 
-/// Rewrites the plain header at the front of `room` to one that takes all of `room`: `room` is the size of the two
-/// modules minus that of the plain page. Throws Error{FORMAT}, with a message that names the page.
+/// Rewrites the plain header at the beginning of `room` to a header that fills `room`, whose size is the size of the
+/// two modules minus the size of the plain page. Throws Error{FORMAT}, with a message that names the page.
 void rewrite_header(const warpaes_parquet_chunk& chunk, const warpaes_parquet_page& page, std::span<std::uint8_t> room);
 
-/// A chunk and pages of it. Throws as check_page() does.
+/// A chunk and some of its pages. Throws like check_page().
 struct Pages {
     Pages(const warpaes_parquet_chunk& of, std::span<const warpaes_parquet_page> pages) : chunk(of), list(pages) {
         for (const auto& page : list) check_page(chunk, page);
     }
     [[nodiscard]] const std::uint8_t* modules() const { return static_cast<const std::uint8_t*>(chunk.modules); }
     [[nodiscard]] bool ctr() const { return (chunk.flags & WARPAES_PARQUET_CTR_PAGES) != 0; }
-    /// The size of the page's header in the view.
+    /// Returns the size of the page's header in the view.
     [[nodiscard]] std::uint64_t header_room(const warpaes_parquet_page& page) const {
         return page.header_bytes + page_overhead(chunk);
     }
@@ -57,9 +58,9 @@ struct Pages {
         return page.page_bytes - page_overhead(chunk);
     }
     [[nodiscard]] std::uint64_t scratch_bytes() const { return WARPAES_PARQUET_SCRATCH_BYTES(chunk.aad_len); }
-    /// The end of the last page.
+    /// Returns the end of the last page.
     [[nodiscard]] std::uint64_t end() const;
-    /// Throws Error{ARGUMENT} unless the pages are in order and apart.
+    /// Throws Error{ARGUMENT} unless the pages are in order and do not overlap.
     void check_order() const;
     /// Writes the seal of each page: its counter block, or its nonce and tag.
     void save_seals(std::uint8_t* seals) const;

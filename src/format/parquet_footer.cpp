@@ -22,7 +22,7 @@ enum : std::int32_t { stored_prefix = 1, file_unique = 2, supply_prefix = 3 };
     throw Error(WARPAES_ERROR_FORMAT, "the footer is damaged: " + sentence);
 }
 
-/// Calls `visit` for each field of a struct, which reads or skips its value. Fields are in order and do not repeat.
+/// Calls `visit`, which reads or skips the value, for each field of a struct. Fields are in order and do not repeat.
 template <typename Visit>
 void each_field(thrift::Reader& reader, const Visit& visit) {
     std::int32_t before = 0;

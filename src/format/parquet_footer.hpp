@@ -1,4 +1,4 @@
-// Footers of encrypted Parquet files: the parts that are read without a key (include/warpaes/parquet.h).
+// Footers of encrypted Parquet files: the parts that are readable without a key (include/warpaes/parquet.h).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ inline constexpr std::uint32_t signature_bytes = 28, tail_bytes = 8;
 
 struct FooterFacts {
     bool encrypted = false;  ///< false: an unencrypted file
-    bool plaintext = false;  ///< plaintext FileMetaData; with `encrypted`: signed
+    bool plaintext = false;  ///< whether FileMetaData is plaintext; with `encrypted`, it is signed
     bool ctr = false;
     bool supply_prefix = false;
     std::span<const std::uint8_t> prefix, unique, key_metadata;
@@ -21,11 +21,12 @@ struct FooterFacts {
     std::span<const std::uint8_t> signature;  ///< nonce and tag
 };
 
-/// The bytes of a file that hold its footer, with length and magic bytes; `last`: the file's last 8 bytes. Throws
-/// Error{FORMAT}.
+/// Returns the number of bytes of a file's footer, including length and magic bytes; `last` contains the file's last 8
+/// bytes. Throws Error{FORMAT}.
 std::uint64_t footer_bytes(std::span<const std::uint8_t> last, std::uint64_t file_bytes);
 
-/// Reads a footer, from its first byte to the end of the file. The spans point into it. Throws Error{FORMAT}.
+/// Reads a footer, from its first byte to the end of the file. The spans in the result point into `footer`. Throws
+/// Error{FORMAT}.
 FooterFacts read_footer(std::span<const std::uint8_t> footer);
 
 /// Writes the associated data of a module outside column pages, and returns its length: at most aad.size() + 5.

@@ -1,4 +1,4 @@
-// The part of protobuf's wire format that a key in a keyset needs: integers and bytes.
+// The part of protobuf's wire format that a key in a keyset uses: integers and bytes.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ struct ProtoField {
     std::uint64_t integer = 0;
     std::span<const std::uint8_t> bytes;
 
-    /// The value as the declared type. Throws Error{KEYSET} if the field has the wrong type.
+    /// The value as the specified type. Throws Error{KEYSET} if the field has the wrong type.
     [[nodiscard]] std::uint32_t as_uint32() const;
     [[nodiscard]] std::span<const std::uint8_t> as_bytes() const;
 };
 
-/// Reads one field after another; skips values of fixed size. Throws Error{KEYSET} for invalid protobuf.
+/// Reads one field after another, and skips values of fixed size. Throws Error{KEYSET} for invalid protobuf.
 class ProtoReader {
 public:
     explicit ProtoReader(std::span<const std::uint8_t> message) : rest_(message) {}

@@ -15,8 +15,8 @@ namespace warpaes {
 
 namespace {
 
-/// The window size at the beginning of a sequence, and the largest. Two of the largest windows, and the ciphertext
-/// being opened, fit in the last-level cache of most processors.
+/// The window size at the beginning of a sequence, and the maximum size. Two windows of the maximum size, and the
+/// ciphertext being opened, fit in the last-level cache of most processors.
 constexpr std::uint64_t first_window_bytes = std::uint64_t{512} << 10, most_window_bytes = std::uint64_t{8} << 20;
 /// Adjacent reads count as sequential after this many bytes. Fewer bytes may be a single record that is read in pieces.
 constexpr std::uint64_t least_run_bytes = std::uint64_t{128} << 10;
@@ -48,7 +48,7 @@ WindowMemory::~WindowMemory() {
     munmap(mapped_, mapped_bytes_);
 }
 
-/// A window being opened. `pipeline` is the last member, so that it is destroyed before the members it uses.
+/// A window being opened. `pipeline` is the last member, so that it is destroyed before the members that it uses.
 struct ReadAhead::Next {
     Next(Engine& engine, const SegmentCipher& cipher, const SegmentRange& range, Source& source, const Plan& its_plan,
          Window its_window)
@@ -109,7 +109,7 @@ void ReadAhead::expect(std::uint64_t offset, std::uint64_t length) {
 std::uint64_t ReadAhead::read(std::uint64_t offset, std::uint8_t* output, std::uint64_t length) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return 0;
-    if (next_ != nullptr && !next_->home.is_here()) next_.reset();  // after fork() the threads are the parent's
+    if (next_ != nullptr && !next_->home.is_here()) next_.reset();  // after fork() the threads belong to the parent
     std::uint64_t done = 0;
     while (done < length) {
         const std::uint64_t at = offset + done;
@@ -157,17 +157,17 @@ void ReadAhead::begin(std::uint64_t segment) {
     try {
         Plan plan = plan_segments(engine_, format_, Direction::decrypt, sealed_bytes(layout, range));
         if (plan.backend->is_gpu()) {
-            refused_ = true;  // its chunks are longer than one read
+            refused_ = true;  // the chunks are longer than one read
             return;
         }
-        // The reader's own thread joins only when it needs the window, which may be late.
+        // The reader's own thread joins only when it needs the window, which may be later.
         plan.lanes = std::max(plan.lanes, 2U);
         if (window.text == nullptr) window.text = std::make_unique<WindowMemory>(room_);
         window.text->use(static_cast<std::size_t>(window.bytes));
         next_ = std::make_unique<Next>(engine_, cipher_, range, source_, plan, std::move(window));
         window_bytes_ = std::min(2 * window_bytes_, most_window_bytes);
     } catch (const std::exception&) {
-        refused_ = true;  // out of memory, or no backend: the read itself reports it
+        refused_ = true;  // out of memory, or no backend: the read reports the error
     }
 }
 

@@ -1,4 +1,4 @@
-// Read-ahead for a file of segments that is read front to back in pieces too short to occupy all threads.
+// Read-ahead for a file of segments that is read from front to back in pieces too short to occupy all threads.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace warpaes {
 
-/// Memory for a window, in large pages where the system has them, because the first access to small pages takes about
-/// as long as opening the segments. Its initial contents are undefined. It is overwritten before it is released.
+/// Memory for a window, in large pages if the system supports them, because the first access to small pages takes about
+/// as long as opening the segments. Its initial contents are undefined. It is wiped before it is released.
 class WindowMemory {
 public:
     /// Throws std::bad_alloc.
@@ -24,7 +24,7 @@ public:
     ~WindowMemory();
 
     [[nodiscard]] std::uint8_t* data() const noexcept { return data_; }
-    /// Announces that the first `bytes` bytes are about to be written.
+    /// Announces that the first `bytes` bytes will be written.
     void use(std::size_t bytes) noexcept { used_ = std::max(used_, bytes); }
 
 private:
@@ -34,9 +34,9 @@ private:
     std::size_t used_ = 0;
 };
 
-/// Holds a window of opened segments, from which it serves reads, and the next window, which the engine's threads open
-/// in the meantime. A reader who needs that window before it is ready helps to open it. Thread-safe, but meant for one
-/// sequential reader: concurrent readers, and reads at other offsets, get nothing.
+/// Keeps a window of opened segments, from which it serves reads, and the next window, which the engine's threads open
+/// in the meantime. A reader that needs the next window before it is ready helps to open it. Thread-safe, but intended
+/// for a single sequential reader: concurrent readers, and reads at other offsets, receive nothing.
 class ReadAhead {
 public:
     /// Returns null if read-ahead would not help: with a single thread, a source that calls the caller's functions, or
@@ -50,11 +50,12 @@ public:
     ReadAhead& operator=(const ReadAhead&) = delete;
     ~ReadAhead();
 
-    /// Announces a read of `length` bytes at `offset`. Windows are opened only if it follows others.
+    /// Announces a read of `length` bytes at `offset`. Windows are opened only if the read follows earlier sequential
+    /// reads.
     void expect(std::uint64_t offset, std::uint64_t length);
-    /// Copies those of the `length` bytes at `offset` that it has to `output`, in host memory, and returns their
-    /// number. Returns 0 if it has none of them, or if a segment does not open; opening that segment again throws the
-    /// error.
+    /// Copies the available part of the `length` bytes at `offset` to `output`, in host memory, and returns the number
+    /// of bytes. Returns 0 if none of the bytes are available, or if a segment does not open; opening that segment
+    /// again throws the error.
     std::uint64_t read(std::uint64_t offset, std::uint8_t* output, std::uint64_t length);
 
 private:
@@ -69,9 +70,9 @@ private:
         }
     };
 
-    /// Makes the next window the current one and begins another; false if a segment does not open.
+    /// Makes the next window the current window and begins another; returns false if a segment does not open.
     bool advance();
-    /// Begins to open the window that starts at `segment`, if that exists.
+    /// Begins to open the window that starts at `segment`, if that segment exists.
     void begin(std::uint64_t segment);
 
     Engine& engine_;
@@ -84,9 +85,9 @@ private:
 
     std::mutex mutex_;  // guards everything below
     std::uint64_t expected_;
-    std::uint64_t run_bytes_ = 0;  ///< bytes of the consecutive reads so far
+    std::uint64_t run_bytes_ = 0;  ///< total bytes of the consecutive reads so far
     bool in_sequence_ = false;
-    bool refused_ = false;  ///< for the rest of this sequence
+    bool refused_ = false;  ///< whether read-ahead is disabled for the rest of this sequence
     std::uint64_t window_bytes_;
     Window window_;
     std::unique_ptr<WindowMemory> spare_;

@@ -41,7 +41,7 @@ void SegmentCache::keep(std::uint64_t segment, Text text) {
 
 namespace {
 
-/// Opens the segments of `range` into `output`; `source` begins with the first of them.
+/// Opens the segments of `range` into `output`; `source` begins with the first segment.
 void open_segments(Engine& engine, const SegmentCipher& cipher, const SegmentRange& range, Source& source,
                    const Plan& plan, std::uint8_t* output) {
     const SegmentLayout& layout = cipher.layout();
@@ -65,7 +65,7 @@ void read_whole(Source& source, std::uint64_t offset, std::span<std::uint8_t> bu
 
 }  // namespace
 
-/// The end of the file. Keys for which the last segment begins at the same offset share one read.
+/// The end of the file. Keys with the same offset of the last segment share one read.
 class SegmentReader::Tail {
 public:
     explicit Tail(Source& source) : source_(source), begin_(source.size()) {}
@@ -171,7 +171,7 @@ void SegmentReader::open(const SegmentRange& range, const Located& output) {
     const SegmentLayout& layout = cipher_->layout();
     const std::uint64_t at = layout.file_offset(range.first), bytes = sealed_bytes(layout, range);
     const std::uint8_t* memory = source_->data();
-    // The slower of source and output decides. A file counts as pageable memory.
+    // The slower of source and output determines the kind of memory. A file counts as pageable memory.
     Memory slower = output.place.kind;
     if (slower == Memory::page_locked && (memory == nullptr || place_of(memory).kind != Memory::page_locked)) {
         slower = Memory::pageable;

@@ -54,7 +54,7 @@ class SegmentReader final : public FileReader {
 public:
     /// Reads the header, and opens the last segment, which identifies the key among `keys` and proves that the end of
     /// the file is present. `source` must not be sequential; a source in host memory may be read in place. Throws
-    /// Error{KEYSET} without keys, or Error{FORMAT}, Error{AUTHENTICATION} or Error{READ}.
+    /// Error{KEYSET} if `keys` is empty, and also Error{FORMAT}, Error{AUTHENTICATION} or Error{READ}.
     SegmentReader(Engine& engine, std::unique_ptr<Source> source, std::span<const StreamKey* const> keys,
                   std::span<const std::uint8_t> aad);
 
@@ -62,9 +62,10 @@ public:
     [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
     [[nodiscard]] const SegmentLayout& layout() const noexcept override { return cipher_->layout(); }
 
-    /// Reads up to `length` bytes, starting at `offset`, into `output`, in memory of any kind. Returns their number,
-    /// which is less than `length` only at the end. Apart from ReadAhead, reads and opens only the segments that
-    /// contain these bytes. Thread-safe. Zeros `output` if it throws; throws Error{RANGE} for an offset beyond the end.
+    /// Reads up to `length` bytes, starting at `offset`, into `output`, in memory of any kind. Returns the number of
+    /// bytes, which is less than `length` only at the end. Except for ReadAhead, only the segments that contain these
+    /// bytes are read and opened. Thread-safe. If the call throws, `output` is zeroed; throws Error{RANGE} for an
+    /// offset beyond the end.
     std::uint64_t read(std::uint64_t offset, std::uint8_t* output, std::uint64_t length) override;
 
 private:

@@ -15,8 +15,8 @@ namespace {
 /// Segments are read in groups of about this many bytes.
 constexpr std::uint64_t group_bytes = std::uint64_t{4} << 20;
 
-/// The positions of segments in a file of this length, regardless of its content. Unlike SegmentLayout::text_bytes, it
-/// accepts any length.
+/// The positions of segments in a file of this length, regardless of its content. Unlike SegmentLayout::text_bytes,
+/// this class accepts any length.
 class Places {
 public:
     Places(const SegmentLayout& layout, std::uint64_t file_bytes) : layout_(layout), file_bytes_(file_bytes) {
@@ -27,14 +27,14 @@ public:
     }
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
     [[nodiscard]] bool is_last(std::uint64_t segment) const noexcept { return segment + 1 == count_; }
-    /// The end of the segment in the file.
+    /// Returns the end of the segment in the file.
     [[nodiscard]] std::uint64_t end(std::uint64_t segment) const noexcept {
         return std::min(layout_.file_offset(segment + 1), file_bytes_);
     }
     [[nodiscard]] std::uint64_t sealed(std::uint64_t first, std::uint64_t count) const noexcept {
         return end(first + count - 1) - layout_.file_offset(first);
     }
-    /// The plaintext that the segment would have.
+    /// Returns the plaintext size that the segment would have.
     [[nodiscard]] std::uint64_t text(std::uint64_t segment) const noexcept {
         const std::uint64_t bytes = sealed(segment, 1);
         return bytes - std::min(bytes, layout_.tag);
@@ -105,7 +105,7 @@ private:
         }
     }
 
-    /// Opens all given segments with `cipher`, or none of them. `ends` is whether the last of them ends the file.
+    /// Opens all given segments with `cipher`, or none of them. `ends` means that the last segment ends the file.
     static bool opens(Engine& engine, const SegmentCipher& cipher, const SegmentRange& range,
                       std::span<const std::uint8_t> sealed, std::uint8_t* text) {
         const Plan plan = engine.plan(Mode::gcm, Direction::decrypt, 0);
@@ -122,7 +122,7 @@ private:
 
     enum class Found { nothing, segment, end };
 
-    /// Opens one segment. A segment that is not marked as the last may still be at the end, if a file was cut off.
+    /// Opens one segment. If a file was truncated, a segment that is not marked as the last may still be at its end.
     static Found open_one(Engine& engine, const SegmentCipher& cipher, const Places& places, std::uint64_t i,
                           std::span<const std::uint8_t> sealed, std::uint8_t* text) {
         const SegmentLayout& layout = cipher.layout();
@@ -133,8 +133,8 @@ private:
         return Found::nothing;
     }
 
-    /// Chooses the first key that opens any segment. All keys are tried on one segment after the other, so the file is
-    /// read only once, and usually only one segment of it.
+    /// Chooses the first key that opens any segment. All keys are tried on one segment before the next, so the file is
+    /// read only once, and usually only one of its segments.
     void find_key(Engine& engine, Source& input) {
         struct Candidate {
             const StreamKey* key;
@@ -178,8 +178,8 @@ private:
                     "beginning of the file, which every segment needs, is damaged");
     }
 
-    /// Puts the plaintext of `n` segments into `text`, with zeros for those that are not authentic. Returns whether the
-    /// last of them ends the file.
+    /// Writes the plaintext of `n` segments to `text`, with zeros for segments that are not authentic. Returns whether
+    /// the last segment ends the file.
     bool salvage(Engine& engine, const Places& places, std::uint64_t first, std::uint64_t n,
                  std::span<const std::uint8_t> sealed, std::span<std::uint8_t> text) {
         const SegmentLayout& layout = cipher_->layout();
@@ -208,7 +208,7 @@ private:
         return ends;
     }
 
-    /// Adjacent ranges are merged.
+    /// Records a range of zeros; adjacent ranges are merged.
     void note_hole(std::uint64_t first, std::uint64_t length) {
         const bool touches = hole_length_ != 0 && first <= hole_first_ + hole_length_;
         if (!touches) {
@@ -228,7 +228,7 @@ private:
     const StreamKey* key_ = nullptr;
     std::unique_ptr<SegmentCipher> cipher_;
     std::uint64_t hole_first_ = 0, hole_length_ = 0;
-    std::uint64_t end_of_text_ = 0;  ///< after the last authentic segment
+    std::uint64_t end_of_text_ = 0;  ///< the end of the last authentic segment
     std::uint64_t written_ = 0;
 };
 

@@ -13,35 +13,36 @@ namespace warpaes {
 
 struct SegmentRange;
 
-/// The arithmetic of a format's segments. A file is header || segment 0 || segment 1 || … In Tink's formats the header
-/// counts towards the size of the first segment, which holds less plaintext; in C2SP it does not.
+/// The arithmetic of a format's segments. A file is header || segment 0 || segment 1 || … In Tink's formats, the header
+/// counts towards the size of the first segment, which therefore contains less plaintext; in C2SP it does not.
 struct SegmentLayout {
     std::uint64_t header_bytes = 0;
     std::uint64_t first_text = 0;  ///< plaintext of segment 0, unless it is the last
     std::uint64_t text = 0;        ///< plaintext of each other full segment
     std::uint64_t tag = 0;
     std::uint64_t most_segments = 0;
-    bool last_is_shorter = false;  ///< C2SP: the last segment is never full and may be empty
+    bool last_is_shorter = false;  ///< C2SP: the last segment is never full, and may be empty
 
-    /// The offset of a segment's plaintext in the plaintext, and of its ciphertext in the file.
+    /// The offset of a segment's plaintext in the whole plaintext, and of its ciphertext in the file.
     [[nodiscard]] std::uint64_t text_offset(std::uint64_t segment) const noexcept {
         return segment == 0 ? 0 : first_text + (segment - 1) * text;
     }
     [[nodiscard]] std::uint64_t file_offset(std::uint64_t segment) const noexcept {
         return header_bytes + text_offset(segment) + segment * tag;
     }
-    /// The segment that holds byte `offset` of the plaintext.
+    /// Returns the segment that contains byte `offset` of the plaintext.
     [[nodiscard]] std::uint64_t segment_at(std::uint64_t offset) const noexcept {
         return offset < first_text ? 0 : 1 + (offset - first_text) / text;
     }
-    /// The number of segments for a plaintext length. Throws Error{DATA_LENGTH} if that is more than the format allows.
+    /// Returns the number of segments for a plaintext length. Throws Error{DATA_LENGTH} if the format does not allow so
+    /// many.
     [[nodiscard]] std::uint64_t segments_of(std::uint64_t text_bytes) const;
-    /// The file size for a plaintext length.
+    /// Returns the file size for a plaintext length.
     [[nodiscard]] std::uint64_t file_bytes(std::uint64_t text_bytes) const;
-    /// The plaintext length for a file size. Throws Error{FORMAT} if no file has that size: it is truncated or has a
-    /// different format.
+    /// Returns the plaintext length for a file size. Throws Error{FORMAT} if no file has that size: the file is
+    /// truncated or has a different format.
     [[nodiscard]] std::uint64_t text_bytes(std::uint64_t file_bytes) const;
-    /// `count` segments, starting with `first`, of a plaintext of `text_bytes` bytes.
+    /// Returns `count` segments, starting with `first`, of a plaintext of `text_bytes` bytes.
     [[nodiscard]] SegmentRange range(std::uint64_t first, std::uint64_t count, std::uint64_t text_bytes) const;
 };
 
@@ -49,8 +50,8 @@ inline SegmentLayout layout_of(const StreamParameters& parameters) {
     return parameters.format->layout(parameters);
 }
 
-/// `count` consecutive segments, starting with `first`. If `ends`, the last of them ends the file and holds `last_text`
-/// bytes of plaintext. All others are full.
+/// `count` consecutive segments, starting with `first`. If `ends` is set, the last of them ends the file and contains
+/// `last_text` bytes of plaintext. All other segments are full.
 struct SegmentRange {
     std::uint64_t first = 0;
     std::uint64_t count = 0;
@@ -65,11 +66,12 @@ public:
     [[nodiscard]] const SegmentLayout& layout() const noexcept { return layout_; }
     [[nodiscard]] std::span<const std::uint8_t> header() const noexcept { return header_; }
 
-    /// Seals or opens the segments. `plaintext` and `ciphertext` hold the segments one after the other, starting with
-    /// the first and without the header; one is read, the other written. In place (both equal) only a single segment is
-    /// allowed; otherwise they are disjoint. Both are in host memory; for a CUDA lane, plaintext may be in its
-    /// device's memory. If opening fails, it wipes its output and throws Error{AUTHENTICATION}, which names the
-    /// first segment that is not authentic. Thread-safe, if each thread has its own lane.
+    /// Encrypts or decrypts the segments. `plaintext` and `ciphertext` contain the segments one after another, starting
+    /// with the first segment and without the header; one buffer is read, the other is written. Processing in place
+    /// (both equal) is allowed only for a single segment; otherwise the buffers are disjoint. Both are in host memory;
+    /// for a CUDA lane, the plaintext may be in its device's memory. If decryption fails, the function wipes its output
+    /// and throws Error{AUTHENTICATION}, which names the first segment that is not authentic. Thread-safe if each
+    /// thread has its own lane.
     virtual void process(Lane& lane, Direction direction, const SegmentRange& range, std::uint8_t* plaintext,
                          std::uint8_t* ciphertext) const = 0;
 
@@ -87,9 +89,9 @@ inline std::unique_ptr<SegmentCipher> make_segment_cipher(const StreamKey& key, 
     return key.parameters.format->cipher(key, aad, {});
 }
 
-/// For the file that begins with `header`, which has at least layout.header_bytes unless the file is shorter. Throws
-/// Error{FORMAT} if the header does not have the key's format, and Error{AUTHENTICATION} if the header shows that the
-/// key is wrong (C2SP's commitment); in Tink's formats only a segment can show that.
+/// Returns a cipher for the file that begins with `header`, which has at least layout.header_bytes unless the file is
+/// shorter. Throws Error{FORMAT} if the header does not have the key's format, and Error{AUTHENTICATION} if the header
+/// shows that the key is wrong (C2SP's commitment); in Tink's formats, only a segment can show that the key is wrong.
 std::unique_ptr<SegmentCipher> open_segment_cipher(const StreamKey& key, std::span<const std::uint8_t> aad,
                                                    std::span<const std::uint8_t> header);
 

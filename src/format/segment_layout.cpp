@@ -44,8 +44,8 @@ std::uint64_t SegmentLayout::text_bytes(std::uint64_t file_bytes) const {
     const std::uint64_t body = file_bytes - header_bytes, first = first_text + tag, full = text + tag;
     if (body < first || (body == first && !last_is_shorter)) return body - tag;
     const std::uint64_t others = (body - first) / full, rest = (body - first) % full;
-    // The last segment is missing, is shorter than its tag, or is only a tag in a format that has no empty last
-    // segment.
+    // The last segment is missing, is shorter than its tag, or consists only of a tag in a format without empty last
+    // segments.
     const bool impossible = last_is_shorter ? rest < tag : rest != 0 && rest <= tag;
     if (impossible) {
         refuse_length("no file of this format is " + std::to_string(file_bytes) +

@@ -7,7 +7,7 @@ namespace warpaes {
 
 namespace {
 
-/// Limit for the staging of all workers together. It matters for very large segments.
+/// The limit for the staging buffers of all workers together. It matters only for very large segments.
 constexpr std::uint64_t most_staging_bytes = std::uint64_t{256} << 20;
 
 std::uint64_t segments_a_chunk(const SegmentLayout& layout, std::uint64_t chunk_bytes) {
@@ -16,9 +16,10 @@ std::uint64_t segments_a_chunk(const SegmentLayout& layout, std::uint64_t chunk_
 
 StageNeeds needs_of(const SegmentLayout& layout, const SegmentWork& work) {
     const std::uint64_t segments = segments_a_chunk(layout, work.chunk_bytes);
-    std::uint64_t bytes = segments * (layout.text + layout.tag) + layout.tag;  // an empty segment may follow a full one
+    std::uint64_t bytes = segments * (layout.text + layout.tag) + layout.tag;  // an empty segment may follow a full
+                                                                               // segment
     if (work.input_bytes < bytes) {
-        // Rounded to a power of two, so that there are few sizes: the engine pools lanes by size.
+        // Rounded to a power of two, so that there are few different sizes: the engine pools lanes by size.
         bytes = std::min(bytes, std::bit_ceil(work.input_bytes + (work.input_bytes / layout.text + 2) * layout.tag));
     }
     StageNeeds needs;

@@ -8,10 +8,11 @@ namespace warpaes {
 
 /// The stage's work. Input and output begin with segment `first`, without the header.
 struct SegmentWork {
-    std::uint64_t chunk_bytes;  ///< from the plan; a chunk is at least one segment
+    std::uint64_t chunk_bytes;  ///< from the plan; a chunk has at least one segment
     std::uint64_t first = 0;
-    bool ends = true;  ///< the work ends with the file; false: it is whole segments, and others follow
-    /// If known, staging is no larger than this input needs, regardless of the segment size.
+    bool ends = true;  ///< whether the work ends with the file; otherwise it consists of whole segments, and more
+                       ///< segments follow
+    /// If known, the staging buffers are no larger than this input requires, regardless of the segment size.
     std::uint64_t input_bytes = Engine::unknown_length;
 };
 
@@ -46,7 +47,7 @@ Plan plan_segments(const Engine& engine, const SegmentFormat& format, Direction 
 Totals run_segments(Engine& engine, Plan plan, SegmentStage& stage, Source& source, Sink& sink,
                     const Progress& progress = {});
 
-/// The plaintext and ciphertext sizes of neighbouring segments.
+/// Return the plaintext and ciphertext sizes of consecutive segments.
 std::uint64_t text_bytes(const SegmentLayout& layout, const SegmentRange& range);
 std::uint64_t sealed_bytes(const SegmentLayout& layout, const SegmentRange& range);
 

@@ -1,4 +1,4 @@
-// Segment ciphers, and functions that they share.
+// Segment ciphers and the functions that they share.
 #pragma once
 
 #include <array>
@@ -9,10 +9,10 @@
 
 namespace warpaes {
 
-/// Throws Error{DATA_LENGTH} if the format has no such segments.
+/// Throws Error{DATA_LENGTH} if the format does not have such segments.
 void check_range(const SegmentLayout& layout, const SegmentRange& range);
 
-/// The plaintext size of the range's segment `i`.
+/// Returns the plaintext size of the range's segment `i`.
 constexpr std::uint64_t text_of(const SegmentLayout& layout, const SegmentRange& range, std::uint64_t i) {
     if (range.ends && i + 1 == range.count) return range.last_text;
     return range.first + i == 0 ? layout.first_text : layout.text;
@@ -33,7 +33,7 @@ TinkFile tink_file(const StreamKey& key, std::span<const std::uint8_t> aad, std:
 /// Tink's nonce for a segment: prefix(7) || BE32(segment) || last. The prefix is the end of the header.
 std::array<std::uint8_t, 12> tink_nonce(std::span<const std::uint8_t> header, std::uint64_t segment, bool last);
 
-/// Error{AUTHENTICATION} for a segment. `key_is_right` means that another segment of the file opened with the same key.
+/// Error{AUTHENTICATION} for a segment. `key_is_right` means that the same key opened another segment of the file.
 class SegmentRefused : public Error {
 public:
     SegmentRefused(const SegmentLayout& layout, std::uint64_t segment, bool key_is_right);
@@ -45,7 +45,7 @@ private:
     bool key_is_right_;
 };
 
-/// Wipes the range's plaintext and throws SegmentRefused for its segment `i`, which is not authentic.
+/// Wipes the range's plaintext and throws SegmentRefused for the range's segment `i`, which is not authentic.
 [[noreturn]] void refuse_segment(const SegmentLayout& layout, const SegmentRange& range, std::uint64_t i,
                                  std::uint8_t* plaintext);
 

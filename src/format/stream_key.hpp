@@ -1,5 +1,5 @@
-// A key for files of authenticated segments, with the parameters of its format: those of a streaming AEAD key in a Tink
-// keyset, or the fixed ones of C2SP chunked encryption.
+// A key for files of authenticated segments, with the parameters of its format: the parameters of a streaming AEAD key
+// in a Tink keyset, or the fixed parameters of C2SP chunked encryption.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,8 @@ enum class Hash { sha1 = 1, sha384 = 2, sha256 = 3, sha512 = 4, sha224 = 5 };
 struct StreamParameters {
     const SegmentFormat* format = nullptr;
     std::size_t aes_key_bytes = 32;         ///< 16 or 32; size of the AES key derived for a file
-    std::uint32_t segment_bytes = 1 << 20;  ///< ciphertext and tag; in Tink's formats the first includes the header
+    std::uint32_t segment_bytes = 1 << 20;  ///< ciphertext and tag; in Tink's formats, the first segment includes the
+                                            ///< header
     Hash hkdf_hash = Hash::sha256;
     Hash hmac_hash = Hash::sha256;  ///< if the format has an HMAC
     std::size_t tag_bytes = 16;     ///< size of the HMAC tag; otherwise 16

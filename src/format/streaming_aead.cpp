@@ -35,7 +35,7 @@ void authenticate_one(Engine& engine, const SegmentCipher& cipher, std::uint64_t
     authenticate(engine, cipher, range, sealed);
 }
 
-/// Whether the first segment opens. If so, the key is right, and a later failure means damage.
+/// Whether the first segment opens. If it does, the key is right, and a later failure means damage.
 bool begins_authentic(Engine& engine, const SegmentCipher& cipher, Source& source) {
     if (source.is_sequential() || source.size() == Engine::unknown_length) return false;
     try {
@@ -64,7 +64,7 @@ public:
             input = &rewound_.emplace(*input, beginning_needed(keys_));
             opened_ = open_file(engine, keys_, aad_, *rewound_);
             opening.begin = opening.header_bytes = layout().header_bytes;
-            // Prevents gaps in the output to a pipe or descriptor if a segment turns out not to be authentic.
+            // Prevents gaps in output to a pipe or descriptor if a segment turns out not to be authentic.
             opening.in_order = true;
             if (job_.range) find_window(engine, *job_.range, opening);
         }
@@ -91,7 +91,7 @@ private:
     [[nodiscard]] bool encrypts() const noexcept { return job_.direction == Direction::encrypt; }
     [[nodiscard]] const SegmentLayout& layout() const noexcept { return opened_.cipher->layout(); }
 
-    /// Determines the segments under a range.
+    /// Determines the segments that contain a range.
     void find_window(Engine& engine, const ByteRange& range, Opening& opening) {
         if (rewound_->size() == Engine::unknown_length) {
             throw Error(WARPAES_ERROR_RANGE, "range: needs an input that can seek; a pipe or an empty file cannot");

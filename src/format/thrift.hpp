@@ -1,4 +1,4 @@
-// A bounded reader of the Thrift compact protocol. It skips values and reads integers; it builds nothing.
+// A bounded reader of Thrift's compact protocol. It skips values and reads integers; it builds no objects.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace warpaes::thrift {
 
-/// Types of the compact protocol. In fields a bool is its type, and has no further byte.
+/// Types of the compact protocol. A field's bool value is encoded in its type and has no further byte.
 enum class Type : std::uint8_t {
     stop = 0,
     bool_true = 1,
@@ -29,14 +29,14 @@ struct Field {
     std::int32_t id = 0;
 };
 
-/// A parser of Thrift's compact protocol. It throws Error{FORMAT} for anything that reaches beyond the bytes, is nested
-/// deeper than 16 levels, or is not a value.
+/// A parser of Thrift's compact protocol. It throws Error{FORMAT} for any value that is invalid, extends past the
+/// bytes, or is nested deeper than 16 levels.
 class Reader {
 public:
     explicit Reader(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
 
     [[nodiscard]] std::size_t position() const noexcept { return at_; }
-    /// The next field of a struct whose last field had the number `last`.
+    /// Reads the next field of a struct whose previous field had the ID `last`.
     Field field(std::int32_t last);
     std::int32_t i32();
     std::span<const std::uint8_t> binary();
@@ -52,7 +52,7 @@ private:
     std::size_t at_ = 0;
 };
 
-/// Writes a varint, of at most 10 bytes, and returns the position after it.
+/// Writes a varint of at most 10 bytes and returns the position after it.
 std::uint8_t* write_varint(std::uint8_t* to, std::uint64_t value);
 constexpr std::uint64_t zigzag(std::int64_t value) {
     return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);

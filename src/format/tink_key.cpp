@@ -20,7 +20,7 @@ constexpr std::size_t most_key_bytes = 4096;
     throw Error(WARPAES_ERROR_KEYSET, "keyset: " + why);
 }
 
-/// Size of a digest that the streaming formats allow.
+/// Returns the size of a digest that the streaming formats allow.
 std::size_t digest_bytes(Hash hash) {
     switch (hash) {
     case Hash::sha1:
@@ -71,12 +71,12 @@ void check_parameters(const StreamParameters& parameters, std::size_t key_bytes)
     }
     const std::size_t least_segment = tink_header_bytes(aes_bytes) + parameters.tag_bytes + 1;
     if (parameters.segment_bytes < least_segment || parameters.segment_bytes > most_segment_bytes) {
-        refuse("a key has segments of " + std::to_string(parameters.segment_bytes) + " bytes; they take " +
+        refuse("a key has segments of " + std::to_string(parameters.segment_bytes) + " bytes; they must have " +
                std::to_string(least_segment) + " to " + std::to_string(most_segment_bytes));
     }
     if (key_bytes < aes_bytes || key_bytes > most_key_bytes) {
-        refuse("a key is " + std::to_string(key_bytes) + " bytes long; it takes " + std::to_string(aes_bytes) + " to " +
-               std::to_string(most_key_bytes));
+        refuse("a key is " + std::to_string(key_bytes) + " bytes long; it must have " + std::to_string(aes_bytes) +
+               " to " + std::to_string(most_key_bytes));
     }
 }
 

@@ -15,8 +15,8 @@ const SegmentFormat* format_of_tink_type(std::string_view type_url) noexcept;
 StreamKey parse_tink_key(const SegmentFormat& format, std::span<const std::uint8_t> value);
 SecretVector serialize_tink_key(const StreamKey& key);
 
-/// Checks segment sizes, hashes and key size against Tink's rules. Segment sizes are also bounded, because a segment
-/// must fit in memory. Throws Error{KEYSET}.
+/// Checks segment sizes, hashes and the key size against Tink's rules. Segment sizes also have a maximum, because a
+/// segment must fit in memory. Throws Error{KEYSET}.
 void check_parameters(const StreamParameters& parameters, std::size_t key_bytes);
 
 }  // namespace warpaes

@@ -12,7 +12,7 @@ namespace warpaes {
 
 namespace {
 
-/// The maximum amount of plaintext that waits for more. At least one segment waits, regardless of its size.
+/// The maximum amount of plaintext that waits to be encrypted. At least one segment waits, regardless of its size.
 constexpr std::uint64_t most_pending_bytes = std::uint64_t{32} << 20;
 
 }  // namespace
@@ -62,7 +62,8 @@ void SegmentWriter::take(Located input, std::uint64_t length) {
         if (pending_bytes_ == room) {
             seal_pending(false);
         } else if (pending_bytes_ == 0 && length > room) {
-            // Seals directly from the caller's memory, except for the segment with the last byte, which waits.
+            // Encrypts directly from the caller's memory, except for the segment that contains the last byte, which
+            // waits.
             const std::uint64_t begin = layout.text_offset(next_);
             n = layout.text_offset(layout.segment_at(begin + length - 1)) - begin;
             seal(input, n, false);
@@ -82,7 +83,7 @@ void SegmentWriter::take(Located input, std::uint64_t length) {
     }
 }
 
-/// The number of bytes that may be pending, counted from the beginning of `segment`.
+/// Returns the number of bytes that may be pending, counted from the beginning of `segment`.
 std::uint64_t SegmentWriter::room_from(std::uint64_t segment) const noexcept {
     const SegmentLayout& layout = cipher_->layout();
     return layout.text_offset(segment + pending_segments_) - layout.text_offset(segment);

@@ -1,4 +1,4 @@
-// A file of authenticated segments, written front to back from pieces of any size.
+// A file of authenticated segments, written from front to back in pieces of any size.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace warpaes {
 
-/// Not thread-safe. After an exception, and in a child of fork(), every call throws Error{STATE}; only destruction is
-/// left.
+/// Not thread-safe. After an exception, and in a child of fork(), every call throws Error{STATE}; the object can only
+/// be destroyed.
 class SegmentWriter {
 public:
     /// Writes the header. `commit` is called after everything has been written.
@@ -23,8 +23,8 @@ public:
     SegmentWriter& operator=(const SegmentWriter&) = delete;
     ~SegmentWriter();
 
-    /// Writes the next bytes, from memory of any kind. Throws Error{DATA_LENGTH} if the format does not allow this many
-    /// segments.
+    /// Encrypts and writes the next bytes, from memory of any kind. Throws Error{DATA_LENGTH} if the format does not
+    /// allow this many segments.
     void write(const std::uint8_t* input, std::uint64_t length);
     void finish();
 
@@ -37,7 +37,7 @@ private:
     void seal(const Located& input, std::uint64_t bytes, bool ends);
     void seal_pending(bool ends);
 
-    const Home home_;  ///< a child would seal other text under the same nonces
+    const Home home_;  ///< a child would encrypt other text under the same nonces
     Engine& engine_;
     std::unique_ptr<Sink> sink_;
     std::function<void()> commit_;
@@ -45,13 +45,13 @@ private:
     const SegmentFormat& format_;
     State state_ = State::open;
     std::uint64_t next_ = 0;   ///< number of the next segment
-    std::uint64_t total_ = 0;  ///< plaintext bytes so far
-    /// Pending plaintext, starting with the next segment. It is sealed when more follows, because only then is it
-    /// certain that none of its segments is the last.
+    std::uint64_t total_ = 0;  ///< number of plaintext bytes so far
+    /// Pending plaintext, starting with the next segment. It is encrypted when more plaintext follows, because only
+    /// then is it certain that none of its segments is the last.
     std::unique_ptr<std::uint8_t[]> pending_;
     std::uint64_t pending_segments_;
     std::size_t pending_bytes_ = 0;
-    std::size_t pending_most_ = 0;  ///< the maximum size so far, to be wiped
+    std::size_t pending_most_ = 0;  ///< the maximum size so far, which is wiped at the end
 };
 
 }  // namespace warpaes

@@ -27,7 +27,7 @@ std::string names_of_tagged(bool composed) {
 void refuse_mode(int mode) {
     if (is_composed(static_cast<Mode>(mode))) {
         throw Error(WARPAES_ERROR_ARGUMENT, std::string("mode: ") + traits_of(static_cast<Mode>(mode)).name +
-                                                " is only for warpaes_crypt, which takes the complete message");
+                                                " is only for warpaes_crypt, which requires the complete message");
     }
     throw Error(WARPAES_ERROR_ARGUMENT, "mode: there is no mode " + std::to_string(mode));
 }

@@ -1,6 +1,6 @@
 // Checks of a message's fields: the values of the C enums, and the lengths that a mode allows. Single messages,
-// contexts and batches share them; `name` is the caller's name for the length. The inline checks are a few comparisons
-// that pass valid values; the out-of-line `refuse_` functions determine the fault and throw.
+// contexts and batches share these checks; `name` is the caller's name for the length. The inline checks are a few
+// comparisons that accept valid values; the out-of-line `refuse_` functions determine the fault and throw.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ inline constexpr Refusal wrong_tag{
     WARPAES_ERROR_AUTHENTICATION,
     "tag: is wrong, so the key, the IV or the associated data is wrong or the data was altered"};
 
-/// The names of modes in a sentence: "GCM, CCM and CMAC". `composed`: also those of composed modes.
+/// Returns the names of modes for a message: "GCM, CCM and CMAC". `composed` includes composed modes.
 std::string names_of_tagged(bool composed);
 [[noreturn]] void refuse_mode(int mode);
 [[noreturn]] void refuse_direction(int direction);
@@ -30,14 +30,14 @@ std::string names_of_tagged(bool composed);
 [[noreturn]] void refuse_text_length(const ModeTraits& mode, std::uint64_t bytes, const char* name);
 [[noreturn]] void refuse_longest_of_ccm(std::uint64_t bytes, std::uint64_t iv_bytes, const char* name);
 
-/// Accepts a mode that backends implement, for batches, contexts and calls that do not wait. Throws Error{ARGUMENT} for
-/// an unknown mode and for a mode composed of others.
+/// Accepts a mode that backends implement, for batches, contexts and asynchronous calls. Throws Error{ARGUMENT} for an
+/// unknown mode and for a mode that is composed of others.
 inline Mode checked_mode(warpaes_mode mode) {
     if (!is_backend_mode(mode)) refuse_mode(mode);
     return static_cast<Mode>(mode);
 }
 
-/// Accepts every mode. Throws Error{ARGUMENT} for an unknown one.
+/// Accepts every mode. Throws Error{ARGUMENT} for an unknown mode.
 inline Mode checked_message_mode(warpaes_mode mode) {
     return is_composed(static_cast<Mode>(mode)) ? static_cast<Mode>(mode) : checked_mode(mode);
 }
@@ -47,15 +47,16 @@ inline Direction checked_direction(warpaes_direction direction) {
     return static_cast<Direction>(direction);
 }
 
-/// The fields that only some modes have. `true` means that the caller set one of them to a value other than 0 or null.
+/// The fields that only some modes use. A member is true if the caller set one of its fields to a value other than 0 or
+/// null.
 struct ModeFields {
-    bool tagged = false;      ///< aad, aad_len, tag, tag_len; for elements of a batch, only their lengths count
+    bool tagged = false;      ///< aad, aad_len, tag, tag_len; in a batch entry, only the lengths are considered
     bool data_units = false;  ///< tweak_key, data_unit_len, data_unit_step
     bool siv = false;         ///< mac_key, aad_list, aad_count
 };
 [[noreturn]] void refuse_fields(Mode mode, const ModeFields& given);
 
-/// Throws Error{ARGUMENT} if the caller set a field that `mode` does not have. Used for messages, entries and contexts.
+/// Throws Error{ARGUMENT} if the caller set a field that `mode` does not use. For messages, entries and contexts.
 inline void check_fields(Mode mode, const ModeFields& given) {
     const bool units = mode == Mode::xts, siv = mode == Mode::siv, tagged = uses_tag(mode);
     if ((given.tagged && !tagged) || (given.data_units && !units) || (given.siv && !siv)) refuse_fields(mode, given);
@@ -70,7 +71,7 @@ inline void check_iv_length(Mode mode, std::uint64_t bytes, const char* name) {
     check_iv_length(traits_of(mode), bytes, name);
 }
 
-/// For a mode with tags. Throws Error{ARGUMENT}.
+/// Throws Error{ARGUMENT}. Only for a mode with tags.
 inline void check_tag_length(const ModeTraits& mode, std::uint64_t bytes) {
     if (bytes > block_bytes || (mode.tags >> bytes & 1) == 0) refuse_tag_length(mode, bytes);
 }
@@ -78,8 +79,8 @@ inline void check_tag_length(Mode mode, std::uint64_t bytes) {
     check_tag_length(traits_of(mode), bytes);
 }
 
-/// For a mode with tags. Throws Error{ARGUMENT} if the mode has no associated data, like CMAC, and Error{DATA_LENGTH}
-/// if there is too much.
+/// Throws Error{ARGUMENT} if the mode has no associated data (CMAC), and Error{DATA_LENGTH} if there is too much. Only
+/// for a mode with tags.
 inline void check_aad_length(const ModeTraits& mode, std::uint64_t bytes) {
     if (bytes > mode.most_aad) refuse_aad_length(mode, bytes);
 }
@@ -87,13 +88,14 @@ inline void check_aad_length(Mode mode, std::uint64_t bytes) {
     check_aad_length(traits_of(mode), bytes);
 }
 
-/// Throws Error{RANGE} if the buffer reaches beyond the end of the address space, so that no caller can have it.
+/// Throws Error{RANGE} if the buffer would extend past the end of the address space, so that it cannot exist.
 inline void check_memory(const void* begin, std::uint64_t bytes, const char* name) {
     constexpr std::uint64_t most = std::uint64_t{1} << 56;  // more than a program can address on any processor
     if (bytes > most || bytes > UINTPTR_MAX - reinterpret_cast<std::uintptr_t>(begin)) refuse_memory(name);
 }
 
-/// Checks the longest message that a mode allows; CCM's limit depends on `iv_bytes`. Throws Error{DATA_LENGTH}.
+/// Checks the length against the longest message that a mode allows; CCM's limit depends on `iv_bytes`. Throws
+/// Error{DATA_LENGTH}.
 inline void check_longest(Mode mode, std::uint64_t bytes, std::uint64_t iv_bytes, const char* name) {
     const ModeTraits& traits = traits_of(mode);
     if (bytes > traits.most_text) refuse_text_length(traits, bytes, name);
@@ -105,8 +107,8 @@ constexpr std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
 
-/// Checks the length for a mode that no backend implements, where plaintexts and ciphertexts have different limits.
-/// Throws Error{DATA_LENGTH}.
+/// Checks the length for a composed mode, where plaintexts and ciphertexts have different limits. Throws
+/// Error{DATA_LENGTH}.
 void check_composed_length(Mode mode, Direction direction, std::uint64_t bytes);
 
 }  // namespace warpaes

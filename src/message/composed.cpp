@@ -12,12 +12,12 @@ namespace warpaes {
 
 namespace {
 
-/// The cost of the mode's parallel part, as a multiple of the cost of CTR.
+/// Returns the cost of the mode's parallel part, as a multiple of the cost of CTR.
 std::uint64_t times_ctr(Mode mode) {
     return mode == Mode::gcm_siv ? 4 : 1;
 }
 
-/// Bytes that a CPU can read: the caller's own, or a copy of them if they are in device memory.
+/// Bytes that a CPU can read: the caller's bytes, or a copy of them if they are in device memory.
 class HostBytes {
 public:
     HostBytes(const std::uint8_t* data, std::uint64_t bytes)
@@ -36,11 +36,11 @@ private:
     SecretVector copy_;
 };
 
-/// Output bytes that a CPU can write: finish() copies them to device memory.
+/// Output bytes that a CPU can write; finish() copies them to device memory.
 class HostOutput {
 public:
     /// `stays` means that the device writes the caller's memory itself, so there is no copy. `wipes` means that the
-    /// destructor wipes the output unless finish() was called; catching and rethrowing an exception instead would take
+    /// destructor wipes the output unless finish() was called. Catching and rethrowing an exception instead would take
     /// microseconds.
     HostOutput(Engine& engine, std::uint8_t* data, std::uint64_t bytes, int device, bool stays, bool wipes)
         : engine_(engine), caller_(data), bytes_(static_cast<std::size_t>(bytes)), device_(device), wipes_(wipes) {
@@ -54,11 +54,12 @@ public:
             clear_after_failure(engine_, caller_, bytes_, device_);
             return;
         }
-        // The cores' own caches hold a text of this size and, for twice the size, still most of the written data.
+        // The cores' private caches can hold a text of this size, and most of the written data for a text of twice the
+        // size.
         const bool beyond_caches = bytes_ / std::max(engine_.options().threads, 1U) > 2 * core_cached_bytes();
         owners_->wipe(engine_, {caller_, bytes_}, chunk_bytes_, beyond_caches);
     }
-    /// The output of a message in host memory that is cut into chunks of this size.
+    /// Returns the owners of the chunks, for a message in host memory that is cut into chunks.
     ChunkOwners& chunks_of(const ComposedMessage& message) {
         chunk_bytes_ = static_cast<std::size_t>(message.chunk_bytes());
         return owners_.emplace(message.chunks(), message.plan.lanes);
@@ -90,11 +91,11 @@ void crypt_composed(Engine& engine, const Request& r, const Places& places, Mess
     const MessageGroup& m = r.message;
     const int from = m.length != 0 ? device_of(places.input) : -1;
     const int to = result.output_length != 0 ? device_of(places.output) : -1;
-    // If input and output of GCM-SIV are on one device, the GPU processes the text there; the CPU handles keys,
+    // If the input and output of GCM-SIV are on one device, the GPU processes the text; the CPU processes keys,
     // associated data and the tag.
     const bool stays = m.mode == Mode::gcm_siv && from >= 0 && from == to && engine.may_use_gpu();
     const int device = stays ? from : -1;
-    // Without text, a GPU has no work, so an engine that uses only GPUs also accepts the message.
+    // A message without text requires no work on a GPU, so an engine that uses only GPUs also accepts it.
     const bool only_tag = m.mode == Mode::gcm_siv && m.length == 0 && engine.forced_is_gpu();
     const Plan plan = stays || only_tag ? Engine::replacement({})
                                         : engine.plan_on_cpu({.mode = Mode::ctr,

@@ -1,6 +1,6 @@
-// Messages of modes that are composed of others; each message is processed as a whole. Their blocks run on the CPU;
-// data in device memory is copied to host memory and back. GCM-SIV is the exception: its text stays in device memory
-// and runs on the GPU.
+// Messages of modes that are composed of others; each message is processed as a whole. Their blocks are processed by
+// the CPU; data in device memory is copied to host memory and back. GCM-SIV is the exception: if its text is in device
+// memory, the GPU processes it there.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,11 @@
 
 namespace warpaes {
 
-/// `crypt` for such a mode, after all checks.
+/// Implements `crypt` for a composed mode, after all checks.
 void crypt_composed(Engine& engine, const Request& request, const Places& places, MessageResult& result);
 
-/// A checked message in host memory, or with its text on `device`, and the CPU backend of `plan`, which runs it.
+/// A checked message in host memory, or with its text on `device`, and the CPU backend of `plan`, which processes the
+/// message.
 struct ComposedMessage {
     Engine& engine;
     const Plan& plan;
@@ -30,19 +31,19 @@ struct ComposedMessage {
     std::uint64_t length;  ///< bytes of the input
     std::uint8_t* output;
     std::span<const std::span<const std::uint8_t>> aad;
-    Block& tag;                     ///< output when encrypting, expected value when decrypting
-    int device;                     ///< device of input and output; -1: host memory
-    ChunkOwners* owners = nullptr;  ///< records which thread has decrypted which chunk
+    Block& tag;                     ///< output of encryption; expected value of decryption
+    int device;                     ///< device that contains input and output; -1: host memory
+    ChunkOwners* owners = nullptr;  ///< records which thread decrypted which chunk
 
     [[nodiscard]] bool encrypts() const noexcept { return direction == Direction::encrypt; }
     [[nodiscard]] std::span<const std::uint8_t> text(const std::uint8_t* data) const noexcept {
         return {data, static_cast<std::size_t>(length)};
     }
-    /// Chunk size that takes about as long as a chunk of CTR.
+    /// Returns the chunk size that takes about as long as a chunk of CTR.
     [[nodiscard]] std::uint64_t chunk_bytes() const;
     [[nodiscard]] std::uint64_t chunks() const { return length / chunk_bytes() + (length % chunk_bytes() != 0); }
 
-    /// Calls `work(lane, chunk, first byte, bytes)` for each chunk of the message, in parallel where that pays off.
+    /// Calls `work(lane, chunk, first byte, bytes)` for each chunk of the message, in parallel if that is faster.
     template <typename Work>
     void for_each_chunk(const Work& work) const {
         const std::uint64_t chunk = chunk_bytes();
@@ -53,7 +54,7 @@ struct ComposedMessage {
     }
 };
 
-/// Return the length of the output; nothing if the message is decrypted and not authentic.
+/// These functions return the length of the output, or nothing if a decrypted message is not authentic.
 std::optional<std::uint64_t> crypt_key_wrap(const ComposedMessage& message);  // KW and KWP
 std::optional<std::uint64_t> crypt_siv(const ComposedMessage& message);
 std::optional<std::uint64_t> crypt_gcm_siv(const ComposedMessage& message);

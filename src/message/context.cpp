@@ -167,7 +167,7 @@ void Context::update(const std::uint8_t* input, std::size_t length, std::uint8_t
     }
 }
 
-/// The MAC covers the plaintext. For in-place processing, the plaintext exists before encryption and after decryption.
+/// The MAC covers the plaintext. When working in place, the plaintext exists before encryption and after decryption.
 void Context::update_ccm(CcmStream& ccm, const std::uint8_t* input, std::size_t length, std::uint8_t* output) {
     ccm.check_text(length);
     if (kind_.direction == Direction::encrypt) ccm.text(input, length);
@@ -186,7 +186,7 @@ void Context::next_key_stream_block(State& state) const {
 void Context::update_stream(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output) const {
     Executor executor(*engine_, input, output);
 
-    // Processes the next `n` bytes of the current block; `partial` holds its unused key stream, starting at `used`.
+    // Processes the next `n` bytes of the current block; `partial` contains its unused key stream, starting at `used`.
     const auto spend = [&](std::size_t n) {
         if (state.used == 0) next_key_stream_block(state);
         Secret<Block> in, out;
@@ -280,8 +280,8 @@ void Context::aad(const std::uint8_t* data, std::size_t length) {
     kind_.mode == Mode::ccm ? change(ccm_, add) : change(gcm_, add);
 }
 
-/// Throws Error{ARGUMENT} for a length that the mode does not allow or, for CCM, a length that differs from the
-/// announced one.
+/// Throws Error{ARGUMENT} if the mode does not allow the length or, for CCM, if the length differs from the announced
+/// length.
 void Context::check_tag(std::size_t length) const {
     check_tag_length(kind_.mode, length);
     if (kind_.mode == Mode::ccm && length != kind_.lengths.tag) {

@@ -29,15 +29,15 @@ public:
     explicit Context(Engine& engine) : engine_(&engine) {}
 
     [[nodiscard]] const ContextKind& kind() const noexcept { return kind_; }
-    /// Afterwards, the context has neither a key nor a message.
+    /// After this call, the context has neither a key nor a message.
     void init(const ContextKind& kind);
     void set_key(const ExpandedKey& key, const ExpandedKey* tweak_key);
     /// Starts a message.
     void set_iv(std::span<const std::uint8_t> iv);
     [[nodiscard]] Block iv() const;
     void seek(std::uint64_t offset);
-    /// Sets `written` to the number of bytes written; with Error{BUFFER_TOO_SMALL}, to the capacity needed. Consumes
-    /// nothing if it throws.
+    /// Sets `written` to the number of bytes written; with Error{BUFFER_TOO_SMALL}, to the required capacity. If the
+    /// call throws, it consumes nothing.
     void update(const std::uint8_t* input, std::size_t length, std::uint8_t* output, std::size_t capacity,
                 std::size_t& written);
     [[nodiscard]] Refusal final(std::uint8_t* output, std::size_t capacity, std::size_t& written);
@@ -49,13 +49,13 @@ public:
 private:
     enum class Phase { idle, ready, open, done };
 
-    /// The state that changes as text passes through a mode with a key stream. A call works on a copy and keeps the
-    /// copy only if the call succeeds.
+    /// The state that changes as text passes through a mode with a key stream. A call changes a copy, which replaces
+    /// the state only if the call succeeds.
     struct State {
         Block chain{};
-        /// The key stream of the current block. CFB128 overwrites it with the ciphertext of the bytes processed.
+        /// The key stream of the current block. CFB128 overwrites it with the ciphertext of the processed bytes.
         Block partial{};
-        std::size_t used = 0;  ///< number of bytes of `partial` already used
+        std::size_t used = 0;  ///< number of used bytes of `partial`
     };
 
     /// Calls `step` with a copy of `part`; the copy replaces `part` if `step` does not throw.
@@ -71,7 +71,7 @@ private:
     void check_tag(std::size_t length) const;
     [[nodiscard]] Refusal final_tagged();
     [[nodiscard]] Secret<Block> made_tag() const;
-    /// The mode in which stretches of the text are processed.
+    /// Returns the mode in which stretches of the text are processed.
     [[nodiscard]] Mode stretch_mode() const noexcept { return kind_.mode == Mode::ccm ? Mode::ctr : kind_.mode; }
     [[nodiscard]] MessageGroup run_from(const State& state, const std::uint8_t* input, std::uint8_t* output,
                                         std::uint64_t bytes) const;
@@ -92,7 +92,7 @@ private:
     CcmStream ccm_;
     MacStream mac_;               ///< CMAC
     UnitStream units_;            ///< ECB, CBC, XTS
-    Secret<Block> tag_;           ///< encryption: the tag of the message that has ended; decryption: the expected tag
+    Secret<Block> tag_;           ///< encryption: the tag of the finished message; decryption: the expected tag
     std::size_t tag_length_ = 0;  ///< 0: no tag set
 };
 

@@ -72,7 +72,7 @@ void Drbg::reseed(Input entropy, Input additional) {
     check_entropy(entropy);
     update(*seed_of({entropy, additional}));
     requests_ = 1;
-    if (asks_kernel) home_.take_over();  // the parent may have the same entropy from the caller
+    if (asks_kernel) home_.take_over();  // the caller may have given the parent the same entropy
 }
 
 void Drbg::generate(std::span<std::uint8_t> output, Input additional, bool resist_prediction) {
@@ -122,7 +122,7 @@ Secret<Drbg::Seed> Drbg::seed_of(std::initializer_list<Input> inputs) const {
     return sum;
 }
 
-/// Block_Cipher_df (SP 800-90A, 10.3.2) and BCC (10.3.3); the BCC values are computed side by side.
+/// Block_Cipher_df (SP 800-90A, 10.3.2) and BCC (10.3.3). The BCC values are computed in parallel.
 Secret<Drbg::Seed> Drbg::derive(std::initializer_list<Input> inputs) const {
     std::array<std::uint8_t, 32> counted{};
     for (std::size_t i = 0; i < counted.size(); ++i) counted[i] = static_cast<std::uint8_t>(i);
@@ -188,7 +188,7 @@ void Drbg::update(const Seed& provided) {
 }
 
 void Drbg::next_blocks(const ExpandedKey& key, Block& v, std::span<std::uint8_t> to) const {
-    // This avoids CTR mode: its kernels look up tables by the counter, and here the counter V is secret.
+    // CTR mode is not used: its kernels look up tables by the counter, and the counter V is secret.
     Counter counter = load_counter(v);
     for (std::size_t at = 0; at < to.size(); at += block_bytes) {
         counter = add(counter, 1);

@@ -12,22 +12,23 @@
 
 namespace warpaes {
 
-/// Not thread-safe.
+/// A CTR_DRBG. Not thread-safe.
 class Drbg {
 public:
-    using Input = std::span<const std::uint8_t>;  ///< null data: none
+    using Input = std::span<const std::uint8_t>;  ///< null data: no input
 
     struct Options {
         unsigned key_bits = 256;
-        bool derives = true;  ///< whether it uses the derivation function
+        bool derives = true;  ///< whether the derivation function is used
         Input entropy, nonce, personalization;
-        std::uint64_t most_requests = std::uint64_t{1} << 48;  ///< requests between seedings (SP 800-90A, table 3)
+        std::uint64_t most_requests = std::uint64_t{1} << 48;  ///< number of requests allowed between seedings (SP
+                                                               ///< 800-90A, table 3)
     };
 
-    /// Throws Error{ARGUMENT, KEY_LENGTH, DATA_LENGTH, BACKEND, INTERNAL}.
+    /// Throws Error{ARGUMENT}, Error{KEY_LENGTH}, Error{DATA_LENGTH}, Error{BACKEND} or Error{INTERNAL}.
     Drbg(Engine& engine, const Options& options);
     void reseed(Input entropy, Input additional);
-    /// Throws Error{STATE} after too many requests without a reseed. Leaves the output unchanged if it throws.
+    /// Throws Error{STATE} after too many requests without a reseed. If it throws, the output is unchanged.
     void generate(std::span<std::uint8_t> output, Input additional, bool resist_prediction);
 
 private:
@@ -36,8 +37,8 @@ private:
 
     [[nodiscard]] std::size_t key_bytes() const noexcept { return key_bits_ / 8; }
     [[nodiscard]] std::size_t seed_bytes() const noexcept { return key_bytes() + block_bytes; }
-    /// Makes the seed for instantiation, reseeding and generation. The seed is the derivation function of the
-    /// concatenated inputs or, without that function, the sum of the inputs.
+    /// Returns the seed for instantiation, reseeding and generation: the output of the derivation function for the
+    /// concatenated inputs or, without the derivation function, the sum of the inputs.
     [[nodiscard]] Secret<Seed> seed_of(std::initializer_list<Input> inputs) const;
     [[nodiscard]] Secret<Seed> derive(std::initializer_list<Input> inputs) const;
     void check_input(Input input, const char* name) const;
@@ -53,8 +54,8 @@ private:
     std::uint64_t most_requests_;
     std::optional<ExpandedKey> key_;
     Secret<Block> v_;
-    std::uint64_t requests_ = 0;  ///< requests since the last seeding
-    Home home_;                   ///< a child process first seeds from the kernel
+    std::uint64_t requests_ = 0;  ///< number of requests since the last seeding
+    Home home_;                   ///< owner of the state; a child process seeds from the kernel first
 };
 
 }  // namespace warpaes

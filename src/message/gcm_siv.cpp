@@ -13,10 +13,10 @@ namespace warpaes {
 
 namespace {
 
-/// GCM-SIV under the keys that are derived from a nonce (RFC 8452, 4 and 5).
+/// GCM-SIV under the keys derived from a nonce (RFC 8452, 4 and 5).
 class GcmSiv {
 public:
-    /// `encrypt(blocks)`: encrypts under the key-generating key. `run` is the backend's function for GCM-SIV, or null.
+    /// `encrypt(blocks)` encrypts under the key-generating key. `run` is the backend's function for GCM-SIV, or null.
     template <typename Cipher>
     GcmSiv(GcmSivNonce nonce, std::size_t key_bytes, const Cipher& encrypt, GcmSivFunction run)
         : key_(derive(nonce, key_bytes, encrypt)), run_(run) {}
@@ -24,7 +24,8 @@ public:
     [[nodiscard]] const ExpandedKey& key() const noexcept { return key_.key; }
     [[nodiscard]] FieldElement h() const noexcept { return *key_.h; }
 
-    /// digest() or crypt() for the whole text, in memory of `device`. Without an output, it only computes the digest.
+    /// Runs digest() or crypt() for the whole text, in memory of `device`. Without an output, only the digest is
+    /// computed.
     FieldElement on_device(CudaBackend& gpu, int device, const Block& tag, const std::uint8_t* input,
                            std::uint8_t* output, std::uint64_t bytes, bool hashed) const {
         Secret<Block> sum;
@@ -34,7 +35,7 @@ public:
         return load_element(*sum);
     }
 
-    /// Computes only the digest of `bytes` bytes.
+    /// Returns the digest of `bytes` bytes.
     [[nodiscard]] FieldElement digest(Lane& lane, const std::uint8_t* data, std::uint64_t bytes) const {
         if (bytes <= by_hand) return digest_by_hand(data, bytes);
         if (run_ != nullptr) return run(Block{}, data, nullptr, bytes, true);
@@ -46,8 +47,8 @@ public:
         return digest;
     }
 
-    /// Encrypts or decrypts `bytes` bytes starting at byte `at` of the message; with `hashed`, returns the digest of
-    /// the output.
+    /// Encrypts or decrypts `bytes` bytes starting at byte `at` of the message; if `hashed` is set, returns the digest
+    /// of the output.
     FieldElement crypt(Lane& lane, const Block& tag, std::uint64_t at, const std::uint8_t* input, std::uint8_t* output,
                        std::uint64_t bytes, bool hashed) const {
         if (run_ != nullptr) {
@@ -74,10 +75,10 @@ public:
     }
 
 private:
-    /// The piece is small enough to stay in the first-level cache together with the input and the output.
+    /// A piece is small enough to stay in the first-level cache together with the input and the output.
     static constexpr std::size_t piece_bytes = 8192;
     using Piece = std::array<std::uint8_t, piece_bytes>;
-    /// Up to this length, a table of powers costs more time than it saves.
+    /// Up to this length, computing a table of powers takes longer than the time that the table saves.
     static constexpr std::size_t by_hand = 256;
 
     struct Derived {
@@ -138,8 +139,8 @@ private:
         return multiply(digest, whole ? *piece_power_ : power(h(), blocks)) ^ load_element(*sum);
     }
 
-    /// `to` may equal `a`. The two cases are separate functions, because the compiler does not vectorize one function
-    /// for both.
+    /// `to` may equal `a`. The two cases use separate functions, because the compiler does not vectorize a function
+    /// that handles both.
     static void exclusive_or(std::uint8_t* to, const std::uint8_t* a, const std::uint8_t* b, std::size_t bytes) {
         if (to == a) {
             add_to(to, b, bytes);
@@ -164,7 +165,7 @@ private:
 }  // namespace
 
 std::optional<std::uint64_t> crypt_gcm_siv(const ComposedMessage& m) {
-    std::array<std::uint8_t, gcm_siv_nonce_bytes> nonce;  // a copy, because it may be in the output
+    std::array<std::uint8_t, gcm_siv_nonce_bytes> nonce;  // copied, because the nonce may be inside the output
     std::copy_n(m.iv.begin(), nonce.size(), nonce.begin());
     const auto encrypt_blocks = [&m](std::span<std::uint8_t> blocks) {
         run_blocks(*m.plan.backend, Direction::encrypt, m.key, blocks);
@@ -174,7 +175,7 @@ std::optional<std::uint64_t> crypt_gcm_siv(const ComposedMessage& m) {
     const auto aad = m.aad.empty() ? std::span<const std::uint8_t>() : m.aad.front();
     Secret<FieldElement> digest;
     *digest = siv.digest(*m.engine.lease(m.plan, 0, 0), aad.data(), aad.size());
-    // Each chunk has its own digest. GCM-SIV hashes the plaintext, so decryption hashes the output.
+    // Each chunk has its own digest. GCM-SIV hashes the plaintext, so for decryption the output is hashed.
     SecretVector digests(static_cast<std::size_t>((n / chunk + 1) * sizeof(FieldElement)));
     const auto add = [&] {
         for (std::uint64_t at = 0; at < n; at += chunk) {

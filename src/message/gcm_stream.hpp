@@ -10,7 +10,7 @@
 
 namespace warpaes {
 
-/// Processes first the associated data, then the text, and then returns the tag. Copyable; a copy continues
+/// Processes first the associated data, then the text, and finally returns the tag. Copyable; a copy continues
 /// independently. After an exception the object is unusable: keep a copy made before the call.
 class GcmStream {
 public:
@@ -19,27 +19,27 @@ public:
 
     /// Throws Error{STATE} after the first byte of text.
     void aad(const std::uint8_t* data, std::uint64_t length);
-    /// `output`: equal to `input` or disjoint.
+    /// `output` is equal to `input` or disjoint from it.
     void update(const std::uint8_t* input, std::uint64_t length, std::uint8_t* output);
-    /// The tag of everything processed so far.
+    /// Returns the tag of all data processed so far.
     [[nodiscard]] Secret<Block> tag() const;
 
 private:
     struct State {
         Block j0{};
-        bool public_counters = false;  ///< J0 comes from an IV of 12 bytes, so counters are not secret
-        FieldElement digest;           ///< GHASH of all whole blocks so far, associated data first
+        bool public_counters = false;  ///< J0 comes from an IV of 12 bytes, so the counters are not secret
+        FieldElement digest;           ///< GHASH of all whole blocks so far, beginning with the associated data
         std::uint64_t aad_bytes = 0;
         std::uint64_t text_bytes = 0;
         Block partial{};     ///< the incomplete block of associated data or ciphertext, padded with zeros
         Block key_stream{};  ///< key stream for the incomplete block of text
-        // H^blocks of the last piece is kept, because pieces often have the same length.
+        // H^blocks of the last piece is kept, because consecutive pieces often have the same length.
         std::uint64_t blocks = 0;
         FieldElement power;  ///< H^blocks
     };
 
     [[nodiscard]] FieldElement h() const { return key_->hash_key().powers[0]; }
-    /// Adds `n` bytes to the current block, which holds `used` bytes, and hashes the block once it is full.
+    /// Adds `n` bytes to the current block, which contains `used` bytes, and hashes the block once it is full.
     void take(const std::uint8_t* bytes, std::size_t used, std::size_t n);
     /// Hashes the last block of the associated data or of the text, padded with zeros, if it is incomplete.
     static void close_block(State& state, std::uint64_t bytes, FieldElement h);

@@ -19,7 +19,7 @@ auto cipher_of(const ComposedMessage& m) {
     return [&m](Block& block) { run_blocks(*m.plan.backend, m.direction, m.key, block); };
 }
 
-/// The check value of KW; for KWP its first four bytes.
+/// Returns the check value of KW, or for KWP its first four bytes.
 Semiblock check_value(const ComposedMessage& m) {
     Semiblock icv = kw_icv;
     if (m.mode == Mode::kwp) std::copy(kwp_icv.begin(), kwp_icv.end(), icv.begin());
@@ -36,7 +36,7 @@ std::uint64_t wrap_key(const ComposedMessage& m) {
     std::memmove(text, m.input, static_cast<std::size_t>(n));
     std::fill(text + n, text + padded, std::uint8_t{0});
     Secret<Block> work;
-    if (padded == semiblock_bytes) {  // a single block, which only KWP allows
+    if (padded == semiblock_bytes) {  // a single block, which is allowed only for KWP
         std::copy(a->begin(), a->end(), work->begin());
         std::copy_n(text, semiblock_bytes, work->begin() + semiblock_bytes);
         cipher(*work);
@@ -51,7 +51,7 @@ std::uint64_t wrap_key(const ComposedMessage& m) {
 std::optional<std::uint64_t> unwrap_key(const ComposedMessage& m) {
     const auto cipher = cipher_of(m);
     const std::uint64_t padded = m.length - semiblock_bytes;
-    const Semiblock icv = check_value(m);  // a copy, because it may be in the output
+    const Semiblock icv = check_value(m);  // copied, because the check value may be inside the output
     Secret<Semiblock> a;
     Secret<Block> work;
     std::copy_n(m.input, semiblock_bytes, a->begin());

@@ -16,17 +16,17 @@ public:
     MacStream() = default;
     MacStream(Engine& engine, const ExpandedKey& key) : engine_(&engine), key_(&key) {}
 
-    /// Takes the next bytes, in memory of any kind.
+    /// Processes the next bytes, in memory of any kind.
     void update(const std::uint8_t* data, std::uint64_t length);
-    /// CCM: pads with zeros to the next whole block.
+    /// CCM: pads the data with zeros to a whole number of blocks.
     void fill_block();
-    /// The chaining value after all blocks. The current block counts as whole, so call fill_block() first.
+    /// Returns the chaining value after all blocks. The current block counts as whole, so call fill_block() first.
     [[nodiscard]] Secret<Block> chain() const;
-    /// CMAC: the tag of everything processed so far.
+    /// Returns the CMAC tag of all data processed so far.
     [[nodiscard]] Secret<Block> cmac() const;
 
 private:
-    /// Continues from the state, for about `bytes` more bytes.
+    /// Returns an object that continues from the state, for about `bytes` more bytes.
     auto mac(std::uint64_t bytes) const;
 
     Engine* engine_ = nullptr;
@@ -34,8 +34,8 @@ private:
     Secret<MacState> state_;
 };
 
-/// The CCM MAC for a message whose lengths are known in advance: it authenticates the lengths, the associated data and
-/// the text, and returns the tag.
+/// The MAC of CCM for a message whose lengths are known in advance. It authenticates the lengths, the associated data
+/// and the text.
 class CcmStream {
 public:
     struct Lengths {
@@ -43,20 +43,20 @@ public:
     };
 
     CcmStream() = default;
-    /// Throws Error{IV_LENGTH, DATA_LENGTH, ARGUMENT} if `nonce` and the lengths do not match.
+    /// Throws Error{IV_LENGTH}, Error{DATA_LENGTH} or Error{ARGUMENT} if `nonce` and the lengths are not compatible.
     CcmStream(Engine& engine, const ExpandedKey& key, std::span<const std::uint8_t> nonce, const Lengths& lengths);
 
-    /// Throws Error{STATE} after the first byte of text, and Error{DATA_LENGTH} for more data than announced.
+    /// Throws Error{STATE} after the first byte of text, and Error{DATA_LENGTH} if there is more data than announced.
     void aad(const std::uint8_t* data, std::uint64_t length);
-    /// Takes the next bytes of plaintext. Throws Error{STATE} if associated data is missing, and Error{DATA_LENGTH} for
-    /// more text than announced.
+    /// Processes the next bytes of plaintext. Throws Error{STATE} if associated data is missing, and Error{DATA_LENGTH}
+    /// if there is more text than announced.
     void text(const std::uint8_t* data, std::uint64_t length);
-    /// Throws the same exceptions as text() with `length` bytes.
+    /// Throws the exceptions that text() would throw for `length` bytes.
     void check_text(std::uint64_t length) const;
-    /// The full tag; the message's tag is its first bytes. Throws Error{DATA_LENGTH} if text is missing, and
-    /// Error{STATE} if associated data is.
+    /// Returns the full tag; the message's tag is a prefix of it. Throws Error{DATA_LENGTH} if text is missing, and
+    /// Error{STATE} if associated data is missing.
     [[nodiscard]] Secret<Block> tag() const;
-    /// The counter block for the first block of text.
+    /// Returns the counter block for the first block of text.
     [[nodiscard]] Block first_counter() const;
     [[nodiscard]] const Lengths& lengths() const noexcept { return lengths_; }
 

@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t data_unit = 4096;
 
-/// Two buffers of one kind of memory.
+/// Two buffers in the same kind of memory.
 class Pair {
 public:
     Pair(const Engine& engine, Memory memory, int device, std::size_t bytes) : bytes_(bytes) {
@@ -40,7 +40,7 @@ public:
                 buffer.arena = std::make_unique<Arena>(engine, memory, false, device, bytes);
             }
         }
-        // Writing the buffers maps every page before the timing starts.
+        // Writing to the buffers maps every page before the timing starts.
         const std::vector<std::uint8_t> pattern(std::min<std::size_t>(bytes, 1 << 20), 0x5a);
         for (std::uint8_t* p : {first(), second()}) {
             for (std::size_t at = 0; at < bytes; at += pattern.size()) {
@@ -66,7 +66,7 @@ ExpandedKey key_of(unsigned bits, std::uint8_t filling) {
     return ExpandedKey(std::vector<std::uint8_t>(bits / 8, filling));
 }
 
-/// Seconds that the first use of a GPU takes in this process; 0 if a GPU was already in use.
+/// Returns the time in seconds that the first use of a GPU takes in this process; 0 if a GPU was already in use.
 double time_of_waking(CudaBackend& gpu, int device) {
     if (gpu.is_awake()) return 0;
     const auto start = Clock::now();
@@ -74,8 +74,8 @@ double time_of_waking(CudaBackend& gpu, int device) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// The input length of the longest message to measure: several such buffers must fit in memory, with room left for
-/// other programs.
+/// Returns the input length of the longest message to measure. Several buffers of this size must fit in memory and
+/// leave room for other programs.
 std::uint64_t affordable_bytes() {
     const long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     if (pages <= 0 || page <= 0) return 16 << 20;
@@ -118,7 +118,7 @@ private:
         return *place;
     }
 
-    /// Buffers for the data, or, with `besides`, buffers for the IVs, keys and tags of a batch.
+    /// Returns buffers for the data or, with `besides`, for the IVs, keys and tags of a batch.
     Pair& buffers(const Trial& trial, std::uint64_t wanted, bool besides = false) {
         const int device = trial.work.memory == Memory::device ? trial.device : -1;
         auto& pair = pairs[{trial.work.memory, device, besides}];
@@ -131,8 +131,8 @@ private:
         return *pair;
     }
 
-    /// Returns the duration of one call of `call`. Disturbances only make a sample longer, so the result is the first
-    /// quartile: the second-shortest of five samples, or the shortest of three.
+    /// Returns the duration of one call of `call`. Other activity on the machine only makes a sample longer, so the
+    /// result is the first quartile: the second-shortest of five samples, or the shortest of three.
     template <typename Call>
     double time(const Call& call) const {
         const auto once = [&](unsigned calls) {
@@ -170,7 +170,7 @@ private:
             m.iv_length = gcm_nonce_bytes;
             m.tag = {tag.data(), 0};
             m.tag_length = tag.size();
-            if (w.direction == Direction::decrypt) {  // needs authentic input
+            if (w.direction == Direction::decrypt) {  // decryption requires authentic input
                 m.direction = Direction::encrypt;
                 crypt(on, request, result);
                 m.direction = Direction::decrypt;
@@ -184,7 +184,7 @@ private:
         BatchEngine& on = place(trial).batches;
         const Work& w = trial.work;
         Pair& pair = buffers(trial, w.bytes);
-        // IVs and keys are in the first buffer, tags in the second.
+        // The first buffer contains IVs and keys, the second contains tags.
         constexpr std::size_t iv_stride = 16, key_stride = 32;
         const auto messages = static_cast<std::size_t>(w.messages);
         Pair& besides = buffers(trial, messages * (iv_stride + key_stride), true);
@@ -230,9 +230,9 @@ private:
             on.submit(std::move(request), batch);
             (void)on.wait(batch, Batch::forever);
             const warpaes_status status = batch->outcomes().status();
-            if (status != WARPAES_OK) throw Error(status, "a batch that was to be measured failed");
+            if (status != WARPAES_OK) throw Error(status, "a measured batch failed");
         };
-        if (has_tag && w.direction == Direction::decrypt) {  // needs authentic input
+        if (has_tag && w.direction == Direction::decrypt) {  // decryption requires authentic input
             warpaes_batch_entry seal = entry;
             seal.direction = WARPAES_ENCRYPT;
             run(seal);

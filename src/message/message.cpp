@@ -42,7 +42,7 @@ void check_padding_and_range(const Request& r) {
     }
 }
 
-/// The keys for modes that no backend implements.
+/// Checks the keys for modes that no backend implements.
 void check_keys(const Request& r) {
     const MessageGroup& m = r.message;
     if (m.key->bits() == 192 && !traits_of(m.mode).aes_192 && m.mode != Mode::xts) {
@@ -50,7 +50,7 @@ void check_keys(const Request& r) {
                                                   " does not support; use 16 or 32 bytes");
     }
     if (m.mode != Mode::siv) return;
-    if (r.mac_key == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "mac_key: is null; SIV takes two keys");
+    if (r.mac_key == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "mac_key: is null; SIV requires two keys");
     if (r.mac_key->bits() != m.key->bits()) {
         throw Error(WARPAES_ERROR_KEY_LENGTH, "mac_key: has " + std::to_string(r.mac_key->bytes().size()) +
                                                   " bytes, but key has " + std::to_string(m.key->bytes().size()));
@@ -60,7 +60,7 @@ void check_keys(const Request& r) {
 void check_data_length(const Request& r) {
     const MessageGroup& m = r.message;
     if (is_composed(m.mode)) return check_composed_length(m.mode, m.direction, m.length);
-    // 2^64 - 1 bits are more bytes than any buffer has: check_all_memory() reports it.
+    // 2^64 - 1 bits would be more bytes than any buffer has; check_all_memory() reports that fault.
     if (m.unused_bits == 0) check_longest(m.mode, m.length, m.iv_length, "input_len");
     if (!needs_whole_blocks(m.mode)) return;
     if (r.pkcs7 && m.direction == Direction::encrypt) return;
@@ -76,7 +76,7 @@ void check_data_length(const Request& r) {
     }
 }
 
-/// The largest size that the output can have. Decrypted padding makes it shorter.
+/// Returns the maximum size of the output, which is shorter if padding is removed.
 std::uint64_t output_length(const Request& r) {
     const MessageGroup& m = r.message;
     const ModeTraits& mode = traits_of(m.mode);
@@ -103,8 +103,8 @@ void refuse_overlap() {
 
 namespace {
 
-/// If all addresses and lengths are below 2^48, no buffer extends past the end of memory: one comparison covers all of
-/// them.
+/// Checks that no buffer extends past the end of memory. If all addresses and lengths are below 2^48, one comparison
+/// covers all of them.
 void check_all_memory(const Request& r, std::uint64_t output_bytes) {
     const MessageGroup& m = r.message;
     const auto address = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
@@ -119,8 +119,8 @@ void check_all_memory(const Request& r, std::uint64_t output_bytes) {
     check_memory(m.tag.first, m.tag_length, "tag");
 }
 
-/// Throws Error{ARGUMENT, OVERLAP, DATA_LENGTH} if the associated data or the tag is missing or invalid, or if the tag
-/// is in the output.
+/// Throws Error{ARGUMENT}, Error{OVERLAP} or Error{DATA_LENGTH} if the associated data or the tag is missing or
+/// invalid, or if the tag is inside the output.
 void check_tagged(const Request& r) {
     const MessageGroup& m = r.message;
     if (m.aad.first == nullptr && m.aad_length != 0) throw Error(WARPAES_ERROR_ARGUMENT, "aad: is null");
@@ -141,7 +141,7 @@ void check_tagged(const Request& r) {
     }
 }
 
-/// Makes all checks that do not depend on the location of the buffers. Sets `result.output_length`.
+/// Performs all checks that do not depend on the location of the buffers. Sets `result.output_length`.
 void check(const Request& r, MessageResult& result, bool may_wait) {
     const MessageGroup& m = r.message;
     check_iv_length(m.mode, m.iv_length, "iv");
@@ -161,7 +161,7 @@ void check(const Request& r, MessageResult& result, bool may_wait) {
     if (m.output.first == nullptr && output_bytes != 0) throw Error(WARPAES_ERROR_ARGUMENT, "output: is null");
     check_all_memory(r, output_bytes);
     if (r.output_capacity < output_bytes) {
-        throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "output_capacity: the output takes " +
+        throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "output_capacity: the output needs " +
                                                         std::to_string(output_bytes) + " bytes, but the buffer has " +
                                                         std::to_string(r.output_capacity));
     }
@@ -174,9 +174,9 @@ void check(const Request& r, MessageResult& result, bool may_wait) {
     }
     if (uses_tag(m.mode)) check_tagged(r);
     if (m.statuses != nullptr && is_composed(m.mode)) {
-        throw Error(
-            WARPAES_ERROR_ARGUMENT,
-            std::string("device_status: applies only to warpaes_crypt_async, which has no ") + traits_of(m.mode).name);
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    std::string("device_status: applies only to warpaes_crypt_async, which does not support ") +
+                        traits_of(m.mode).name);
     }
     if (m.statuses != nullptr && (may_wait || !uses_tag(m.mode) || m.direction == Direction::encrypt)) {
         throw Error(WARPAES_ERROR_ARGUMENT,
@@ -185,8 +185,8 @@ void check(const Request& r, MessageResult& result, bool may_wait) {
     }
 }
 
-/// Returns WARPAES_NOTE_COUNTER_WRAPPED or 0. Must be called before the output is written, because the IV may be in
-/// it.
+/// Returns WARPAES_NOTE_COUNTER_WRAPPED or 0. Must be called before the output is written, because the output may
+/// overwrite the IV.
 std::uint32_t wrapped_counter(const Request& r) {
     const MessageGroup& m = r.message;
     if (m.mode != Mode::ctr || m.iv.first[0] != 0xff) return 0;
@@ -196,7 +196,7 @@ std::uint32_t wrapped_counter(const Request& r) {
     return wraps(first, blocks_of(end)) ? std::uint32_t{WARPAES_NOTE_COUNTER_WRAPPED} : 0;
 }
 
-/// Processes a checked message of any length in memory of any kind.
+/// Processes a checked message of any length in host or device memory.
 void crypt_any(Engine& engine, const Request& r, MessageResult& result, std::optional<CallerStream> stream) {
     const MessageGroup& m = r.message;
     const Places places(m, r.input_device);

@@ -1,4 +1,5 @@
-// One whole message in memory: checks it, cuts it to the requested range, pads it and passes it to a backend.
+// One whole message in memory: checks the message, limits it to the requested range, pads it and passes it to a
+// backend.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +20,15 @@ struct Range {
     std::uint64_t length = 0;
 };
 
-/// One message as its caller describes it (warpaes_message in the C ABI): a one-message group plus the fields that a
-/// group lacks. XTS: `message.data_units` is as given; 0 bytes: the whole message is one unit, and a step of 0 means 1.
+/// One message as its caller describes it (warpaes_message in the C ABI): a one-message group, and the fields that a
+/// group lacks. For XTS, `message.data_units` is as the caller specified it: 0 bytes mean that the whole message is one
+/// unit, and a step of 0 means 1.
 struct Request {
     MessageGroup message;
     std::uint64_t output_capacity = 0;  ///< bytes
     std::optional<Range> range{};
     bool pkcs7 = false;
-    int input_device = -1;  ///< device where the input is; -1: none, or not yet known
+    int input_device = -1;  ///< device that contains the input; -1: none, or unknown
     // SIV:
     const ExpandedKey* mac_key = nullptr;
     std::span<const warpaes_part> aad_list{};  ///< components, instead of `message.aad`
@@ -43,13 +45,13 @@ void crypt(Engine& engine, const Request& request, MessageResult& result);
 /// Enqueues the message on `stream` and returns without waiting.
 void crypt_async(Engine& engine, const Request& request, MessageResult& result, CallerStream stream);
 
-/// Returns the IV as a block. Throws Error{IV_LENGTH} unless `mode` accepts `iv`; for ECB, which takes none, returns
-/// zeros. Not for modes with tags, whose IV is not a block.
+/// Returns the IV as a block. Throws Error{IV_LENGTH} unless `mode` accepts `iv`. Returns zeros for ECB, which has no
+/// IV. Not for modes with tags, whose IV is not a block.
 Block checked_iv(Mode mode, std::span<const std::uint8_t> iv);
 
 [[noreturn]] void refuse_overlap();
 
-/// Throws Error{OVERLAP} if the two buffers overlap without being the same buffer.
+/// Throws Error{OVERLAP} if the two buffers overlap but are not the same buffer.
 inline void check_overlap(const std::uint8_t* input, std::uint64_t input_bytes, const std::uint8_t* output,
                           std::uint64_t output_bytes) {
     if (input != output && overlap(input, input_bytes, output, output_bytes)) refuse_overlap();

@@ -13,11 +13,11 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "words are those of the key stream, little-endian");
 
-/// Key stream bytes per piece: small enough that it and the numbers made from it fit in the first-level cache.
+/// Key stream bytes per piece: few enough that the piece and the numbers computed from it fit in the first-level cache.
 constexpr std::size_t piece_bytes = 16 << 10;
 
-/// Writes `bytes` bytes of numbers made from `stream`, starting with its first block; the last block may be used in
-/// part.
+/// Writes `bytes` bytes of numbers computed from `stream`, starting with its first block; the last block may be used
+/// only partially.
 template <Number Kind>
 void make(const std::uint8_t* stream, const NumberRange& range, std::uint8_t* to, std::size_t bytes) {
     constexpr std::size_t each = numbers_block_bytes(Kind);
@@ -33,7 +33,7 @@ void make(const std::uint8_t* stream, const NumberRange& range, std::uint8_t* to
     std::memcpy(to, &block, bytes);
 }
 
-/// Makes bytes [begin, end) of the output on a CPU lane; `begin` is the first byte of a block's numbers.
+/// Writes bytes [begin, end) of the output on a CPU lane; `begin` is the first byte of a block's numbers.
 void make_part(Lane& lane, const NumbersRun& run, std::uint64_t begin, std::uint64_t end) {
     const std::uint64_t each = numbers_block_bytes(run.kind), blocks = (end - begin + each - 1) / each;
     SecretBuffer stream(static_cast<std::size_t>(std::min<std::uint64_t>(piece_bytes, blocks * block_bytes)));
@@ -51,7 +51,7 @@ void make_part(Lane& lane, const NumbersRun& run, std::uint64_t begin, std::uint
     }
 }
 
-/// Workers take parts of the output until none are left.
+/// Fills the output on the CPU. Workers claim parts of the output until none are left.
 Outcome fill_on_cpu(Engine& engine, const NumbersRun& run) {
     const std::uint64_t each = numbers_block_bytes(run.kind), blocks = (run.bytes + each - 1) / each;
     const Plan plan = engine.plan_on_cpu({.mode = Mode::ctr,
@@ -68,7 +68,7 @@ Outcome fill_on_cpu(Engine& engine, const NumbersRun& run) {
     return {plan.backend->name(), -1};
 }
 
-/// Used for output in host memory when the GPU was requested by name.
+/// Fills output in host memory if the GPU was requested by name.
 Outcome fill_by_gpu(Engine& engine, const NumbersRun& run) {
     constexpr std::uint64_t most_blocks = 4 << 20;
     const Plan plan = engine.plan(Mode::ctr, Direction::encrypt, run.bytes);

@@ -13,9 +13,9 @@ namespace warpaes {
 
 namespace {
 
-/// The parts of a message, in the order in which they are processed. A range consists of whole blocks and, at either
-/// end, bytes of a block. With padding, the last block is a separate part. It is decrypted first: if its padding is
-/// wrong, nothing else is decrypted, so a forged message costs no more than zeroing its output.
+/// The parts of a message, in processing order. A range consists of whole blocks and, at either end, bytes of a block.
+/// With padding, the last block is a separate part. It is decrypted first: if its padding is wrong, nothing else is
+/// decrypted, so a forged message costs no more than zeroing its output.
 class Parts {
 public:
     Parts(const Request& r, bool may_wait) {
@@ -52,7 +52,7 @@ private:
         const std::uint64_t end = at + range.length;
         const bool ends_in_block = needs_whole_blocks(m.mode) && end % unit != 0;
         if (!may_wait && (at % unit != 0 || ends_in_block)) {
-            throw Error(WARPAES_ERROR_RANGE, "range: an asynchronous call takes ranges of whole 16-byte blocks");
+            throw Error(WARPAES_ERROR_RANGE, "range: an asynchronous call accepts only ranges of whole 16-byte blocks");
         }
         const auto partial = [&](std::uint64_t stop) {
             const std::uint64_t block = at / block_bytes * block_bytes;

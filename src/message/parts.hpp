@@ -1,11 +1,11 @@
-// Messages without a tag: ranges and padding are split into whole blocks and bytes of single blocks.
+// Messages without a tag. Ranges and padding are split into whole blocks and parts of single blocks.
 #pragma once
 
 #include "message/message.hpp"
 
 namespace warpaes {
 
-/// Processes a checked message without a tag, in memory of any kind. With a stream, enqueues it.
+/// Processes a checked message without a tag, in host or device memory. If a stream is given, enqueues the message.
 void crypt_parts(Engine& engine, const Request& request, const Places& places, MessageResult& result,
                  std::optional<CallerStream> stream);
 

@@ -11,8 +11,9 @@ namespace warpaes {
 
 namespace {
 
-/// Whether everything that a CPU would read and write is in host memory. One query covers all buffers that are in one
-/// stretch of memory, as those of short messages often do. `input_device`: set to the input's device if it is on one.
+/// Whether all memory that a CPU would read or write is in host memory. One query covers all buffers in the same
+/// stretch of memory, and the buffers of short messages often are. If the input is on a device, `input_device` is set
+/// to that device.
 bool lies_in_host_memory(const ShortMessage& m, int& input_device) {
     MemoryStretch known;
     const auto on_host = [&](const void* pointer, std::uint64_t bytes) {
@@ -24,8 +25,8 @@ bool lies_in_host_memory(const ShortMessage& m, int& input_device) {
            on_host(m.tag, m.tag_length);
 }
 
-/// The common path of all short messages to a kernel. `input_device` is the device of the input, if known. The outcome
-/// has no path if a buffer is in device memory.
+/// Processes a short message with a kernel; all short messages take this path. `input_device` is the device of the
+/// input, if known. If a buffer is in device memory, nothing is processed.
 [[gnu::always_inline]] inline PlainOutcome carry_out(const ShortWay& way, const ShortMessage& m, int input_device) {
     if (!all_memory_is_the_hosts() && (input_device >= 0 || !lies_in_host_memory(m, input_device))) {
         return {nullptr, true, input_device};
@@ -46,7 +47,7 @@ std::uintptr_t address(const void* pointer) {
     return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
-/// Whether `way` accepts `m` without further checks. (A buffer that ends below 2^48 cannot reach beyond the end of
+/// Whether `way` accepts `m` without further checks. (A buffer that ends below 2^48 cannot extend past the end of
 /// memory.)
 [[gnu::always_inline]] inline bool is_plain(const warpaes_message& m, const ShortWay& way) {
     const std::uint64_t bytes = m.input_len;

@@ -20,7 +20,7 @@ public:
         d_ = mac(zero, {});
     }
     void add(std::span<const std::uint8_t> component) { *d_ = siv_next(*d_, *mac(component, {})); }
-    /// V, with `last` as the last component.
+    /// Returns V, with `last` as the last component.
     [[nodiscard]] Secret<Block> value(std::span<const std::uint8_t> last) const {
         const std::size_t rest = std::min(last.size(), block_bytes);
         const Secret<Block> end(siv_end(*d_, last.last(rest)));

@@ -89,8 +89,8 @@ void UnitStream::update(const std::uint8_t* input, std::uint64_t length, std::ui
     if (before == 0) {
         run(input, whole, output);
     } else if (input == output) {
-        // Input and output are the same buffer, but the waiting bytes come first, so the input is first moved up by
-        // `before` bytes.
+        // Input and output are the same buffer, but the waiting bytes precede the input in the output, so the input is
+        // first moved up by `before` bytes.
         if (executor.on_device()) {
             move_up(output, taken, before, executor.data_device());
         } else {

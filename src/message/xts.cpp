@@ -10,7 +10,7 @@
 namespace warpaes {
 
 void check_xts_keys(const ExpandedKey& key, const ExpandedKey* tweak_key) {
-    if (tweak_key == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "tweak_key: is null; XTS takes two keys");
+    if (tweak_key == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "tweak_key: is null; XTS requires two keys");
     const auto a = key.bytes(), b = tweak_key->bytes();
     for (const auto& [bytes, name] : {std::pair{a, "key"}, std::pair{b, "tweak_key"}}) {
         if (bytes.size() == 24) {

@@ -5,21 +5,21 @@
 
 namespace warpaes {
 
-/// Throws Error{ARGUMENT, KEY_LENGTH, DATA_LENGTH} if the keys and the given data units do not match each other or a
-/// message of `length` bytes, which the caller names `length_name`. For another mode, throws Error{ARGUMENT} if any of
-/// these fields is set.
+/// Throws Error{ARGUMENT}, Error{KEY_LENGTH} or Error{DATA_LENGTH} if the keys and the given data units do not match
+/// each other or a message of `length` bytes; `length_name` is the caller's name for the length. For any other mode,
+/// throws Error{ARGUMENT} if any of these fields is set.
 void check_xts(const ExpandedKey* key, const ExpandedKey* tweak_key, const DataUnits& given, std::uint64_t length,
                const char* length_name);
-/// Throws Error{RANGE} unless the range, which is within the message, consists of whole data units.
+/// Throws Error{RANGE} unless the range, which must be within the message, consists of whole data units.
 void check_xts_range(const Request& request);
 
-/// Throws Error{ARGUMENT, KEY_LENGTH} unless the keys are two different AES-128 or AES-256 keys.
+/// Throws Error{ARGUMENT} or Error{KEY_LENGTH} unless the keys are two different AES-128 or AES-256 keys.
 void check_xts_keys(const ExpandedKey& key, const ExpandedKey* tweak_key);
 
 /// Throws Error{ARGUMENT} if `step` is too large an increment for data unit numbers; 0 means 1.
 void check_xts_step(std::uint64_t step);
 
-/// Data units as a caller specifies them, with the defaults filled in. `length` is the message length.
+/// Returns the data units that a caller specifies, with the defaults filled in. `length` is the message length.
 [[nodiscard]] constexpr DataUnits given_xts_units(std::uint64_t bytes, std::uint64_t step, std::uint64_t length) {
     return {bytes != 0 ? bytes : length, step != 0 ? step : 1};
 }

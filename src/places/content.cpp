@@ -11,7 +11,7 @@ bool is_raw_length(std::size_t bytes) {
     return bytes == 16 || bytes == 32;
 }
 
-/// Removes the template's name and the space that `warpaes keygen` writes before a key whose format has no keysets.
+/// Removes the template name and the space that `warpaes keygen` writes before a key whose format has no keysets.
 std::string_view take_template(std::string_view& digits, const char* (*name_of)(std::size_t)) {
     for (std::size_t i = 0; name_of(i) != nullptr; ++i) {
         const std::string_view name = name_of(i);

@@ -13,9 +13,9 @@ namespace warpaes::places {
 /// Whether the text is an encrypted keyset, under a passphrase or any other key.
 bool is_encrypted(std::string_view text);
 
-/// Throws Error{KEYSET} if the keys are unencrypted without the mark although `place` contains a way to open them, or
-/// if they are marked and encrypted. `what` begins the sentence; `opener` is the option that requires an encrypted
-/// keyset; empty if there is none.
+/// Throws Error{KEYSET} if the keys are unencrypted and not marked although `place` contains a way to open them, or if
+/// they are marked but encrypted. The message begins with `what`; `opener` is the option that requires an encrypted
+/// keyset, or empty if there is no such option.
 void check_mark(const std::string& what, std::string_view text, bool clear, const std::string& opener);
 
 /// The opener or mark in `place` that requires an encrypted keyset; empty if there is none.
@@ -26,8 +26,8 @@ struct RawKey {
     SecretVector key;                ///< empty: the text is not a raw key
     bool is_text = false;            ///< whether the key was written in hexadecimal digits
 };
-/// Returns the raw key if `text` is one: 16 or 32 bytes, or 32 or 64 hexadecimal digits. No keyset is that short.
-/// `name_of(i)` is the name of template i; null after the last.
+/// Returns the raw key if `text` is a raw key: 16 or 32 bytes, or 32 or 64 hexadecimal digits. No keyset is that short.
+/// `name_of(i)` is the name of template i, or null after the last template.
 RawKey raw_key_in(std::string_view text, const char* (*name_of)(std::size_t));
 
 }  // namespace warpaes::places

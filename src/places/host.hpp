@@ -1,5 +1,5 @@
-// The interface through which the code for places uses the program: the command has signals, warnings and files that it
-// must not overwrite; the library has a caller.
+// The interface through which the code for places uses its host: the command line, which has signals, warnings and
+// files that it must not overwrite; or the library, which has a caller.
 #pragma once
 
 #include <sys/types.h>
@@ -20,23 +20,23 @@ public:
     Host& operator=(const Host&) = delete;
     virtual ~Host() = default;
 
-    /// read() and waitpid(). They return EINTR only if the program should end; other interrupted calls are repeated.
+    /// read() and waitpid(). They return EINTR only if the program should end; otherwise they repeat interrupted calls.
     virtual ssize_t read(int fd, void* buffer, std::size_t bytes);
     virtual pid_t wait(pid_t process, int* status);
-    /// Whether to give up after a signal, instead of waiting again.
+    /// Whether to stop after a signal, instead of waiting again.
     virtual bool is_interrupted() noexcept;
     /// Reports a warning that contains no secrets.
     virtual void warn(const std::string& sentence);
-    /// Called with an open file of keys or of a passphrase before it is read. Warns if other users can open it.
+    /// Called with an open key or passphrase file before the file is read. Warns if other users can open it.
     virtual void note_file(const std::string& name, int fd);
-    /// Variables with keys, in addition to those of WARPAES_KEYSET; programs do not receive them.
+    /// Variables that contain keys, in addition to the variables in WARPAES_KEYSET; programs do not receive them.
     virtual std::vector<std::string> secret_variables();
-    /// Throws because the file of a key cannot be opened, for the reason `error`. No message of this class repeats the
-    /// name of a file that does not exist, because it may be the secret itself.
+    /// Throws because the key file cannot be opened, for the reason `error`. No message of this class repeats the name
+    /// of a file that does not exist, because the name may be the secret itself.
     [[noreturn]] virtual void refuse_file(const std::string& option, const std::string& path, int error);
 };
 
-/// The warning for a file that other users can open; empty if they cannot, or if it is not a regular file.
+/// The warning for a file that other users can open; empty if they cannot, or if the file is not a regular file.
 std::string open_to_others(const std::string& name, int fd);
 
 }  // namespace warpaes::places

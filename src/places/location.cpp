@@ -41,7 +41,7 @@ bool is_variable_name(std::string_view name) {
            std::all_of(name.begin(), name.end(), [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
 }
 
-/// The variable's value. Messages do not repeat text that cannot be a variable's name.
+/// Returns the variable's value. Messages do not repeat text that cannot be a variable's name.
 const char* variable(const std::string& option, const char* name) {
     const char* value = std::getenv(name);
     if (value != nullptr) return value;
@@ -78,7 +78,7 @@ void refuse_unknown_kind(const std::string& option, const std::string& location)
         throw Error(WARPAES_ERROR_ARGUMENT, option + ": only the Python package opens keysets under " + kind +
                                                 ": keys; use exec:'warpaes keysources open URL FILE' as their place");
     }
-    // Text with digits or capitals is more likely a secret than a kind.
+    // Text with digits or capitals is more likely a secret than the name of a kind.
     const bool is_shown =
         std::all_of(kind.begin(), kind.end(), [](char c) { return c == '-' || (c >= 'a' && c <= 'z'); });
     throw Error(WARPAES_ERROR_ARGUMENT, option + ": there are no places of " +
@@ -87,11 +87,11 @@ void refuse_unknown_kind(const std::string& option, const std::string& location)
 }
 
 void refuse_key(const std::string& option, const char* location) {
-    if (after(location, "exec:") != nullptr) return;  // exec: warns of a key in its words
+    if (after(location, "exec:") != nullptr) return;  // exec: warns if one of its words is a key
     if (!looks_like_key(location) || ::access(location, F_OK) == 0) return;
     throw Error(WARPAES_ERROR_ARGUMENT,
                 option +
-                    ": takes the place of a key, not the key itself, because other processes can read command lines. "
+                    ": must be the place of a key, not the key itself, because other processes can read command lines. "
                     "No file has this name, which looks like a key. Write keys to a file of your own, or use env:NAME, "
                     "fd:N or exec:COMMAND");
 }
@@ -160,7 +160,7 @@ PlacedKey read_passphrase_at(const std::string& option, const std::string& locat
             const int error = errno;
             throw Error(WARPAES_ERROR_NOT_FOUND,
                         option +
-                            ": takes the place of a passphrase (a file, env:NAME, fd:N or exec:COMMAND), and "
+                            ": must be the place of a passphrase (a file, env:NAME, fd:N or exec:COMMAND); "
                             "cannot open the file of that name: " +
                             error_text(error));
         }

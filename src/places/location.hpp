@@ -15,26 +15,25 @@ struct PlacedKey {
     SecretText text;
 };
 
-/// Reads the file, variable or output at `location`, the value of the argument `option`. Throws Error.
+/// Reads the file, variable or program output at `location`, the value of the argument `option`. Throws Error.
 PlacedKey read_location(const std::string& option, const std::string& location, Host& host);
 
-/// Reads a passphrase: one line of any bytes, without its line ending. No message repeats the location, which may be
-/// the passphrase itself. Throws Error.
+/// Reads a passphrase: one line of any bytes, without its line ending. No message repeats `location`, which may be the
+/// passphrase itself. Throws Error.
 PlacedKey read_passphrase_at(const std::string& option, const std::string& location, Host& host);
 
-/// Maximum number of bytes of a passphrase.
+/// Maximum length of a passphrase in bytes.
 inline constexpr std::size_t most_passphrase = 4096;
 
-/// The passphrase in `text`: one line, without its line ending. Throws Error{ARGUMENT} for several lines or none;
-/// `option` begins the message.
+/// Returns the passphrase in `text`: one line, without its line ending. Throws Error{ARGUMENT} if there are several
+/// lines or none; the message begins with `option`.
 std::string_view passphrase_in(const std::string& option, std::string_view text);
 
-/// Throws Error{ARGUMENT} if `location`, which is not a file, has a kind that does not exist, or one that only the
-/// Python package has.
+/// Throws Error{ARGUMENT} if `location`, which is not a file, has a kind that does not exist, or that only the Python
+/// package supports.
 void refuse_unknown_kind(const std::string& option, const std::string& location);
 
-/// Throws Error{ARGUMENT} if the key itself is given instead of its location, because shell histories and process lists
-/// would show it.
+/// Throws Error{ARGUMENT} if `location` is the key itself, because shell histories and process lists would show it.
 void refuse_key(const std::string& option, const char* location);
 
 }  // namespace warpaes::places

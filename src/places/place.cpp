@@ -18,7 +18,8 @@ bool take(std::string_view& text, std::string_view prefix) {
     return true;
 }
 
-/// The name before '=' at the beginning of `text`, if it could be an opener's name: up to 16 letters and hyphens.
+/// Returns the name before '=' at the beginning of `text`, if it could be an opener's name: up to 16 letters and
+/// hyphens.
 std::string_view opener_name(std::string_view text) {
     const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
     const auto end = std::find_if_not(text.begin(), text.end(), [&](char c) { return is_letter(c) || c == '-'; });
@@ -27,8 +28,8 @@ std::string_view opener_name(std::string_view text) {
     return is_name ? text.substr(0, length) : std::string_view();
 }
 
-/// Takes the text before the first single semicolon; a double one represents one semicolon. Returns nothing if there is
-/// no single semicolon.
+/// Removes and returns the text before the first single semicolon; a double semicolon represents one. Returns nothing
+/// if there is no single semicolon.
 std::optional<std::string> take_value(std::string_view& text) {
     std::string value;
     for (std::size_t at = 0; at < text.size(); ++at) {
@@ -72,7 +73,7 @@ std::optional<std::string> KeysetPlace::path() const {
 KeysetPlace parse_keyset_place(const std::string& option, std::string_view place) {
     KeysetPlace parsed;
     if (place.empty()) refuse(option, "is empty; give the place of a keyset or a key");
-    if (place.find('\0') != std::string_view::npos) refuse(option, "has a NUL byte");
+    if (place.find('\0') != std::string_view::npos) refuse(option, "contains a NUL byte");
     for (;;) {
         const std::string name(opener_name(place));
         if (name.empty() || place.find(';') == std::string_view::npos) break;

@@ -1,4 +1,4 @@
-// The place of a keyset and how the keyset is opened, in one string: docs/keys.md has the grammar.
+// The place of a keyset and the way to open the keyset, in one string; docs/keys.md contains the grammar.
 #pragma once
 
 #include <optional>
@@ -17,20 +17,20 @@ struct KeysetPlace {
     bool asks = false;                      ///< under a passphrase that the user must enter
     std::optional<std::string> passphrase;  ///< the location of the passphrase
     std::optional<std::string> kek;         ///< the location of the key-encryption key
-    std::optional<std::string> kek_aad;     ///< its associated data
+    std::optional<std::string> kek_aad;     ///< the associated data for the key-encryption key
 
     /// Whether the place contains a way to open an encrypted keyset.
     [[nodiscard]] bool opens() const noexcept { return asks || passphrase || kek; }
     /// Whether the keyset is stored at the beginning of each encrypted file.
     [[nodiscard]] bool is_own() const noexcept { return location == "own:"; }
-    /// The file's path; nothing for other kinds of locations.
+    /// The file's path, if the location is a file.
     [[nodiscard]] std::optional<std::string> path() const;
 };
 
-/// Parses the value of `option`. Throws Error{ARGUMENT}, whose message repeats nothing that may be secret.
+/// Parses the value of `option`. Throws Error{ARGUMENT}, whose message never repeats text that may be secret.
 KeysetPlace parse_keyset_place(const std::string& option, std::string_view place);
 
-/// The variables that the place names, even if it cannot be parsed.
+/// The variables that the place names. Works even if the place cannot be parsed.
 std::vector<std::string> variables_named_by(std::string_view place);
 
 }  // namespace warpaes::places

@@ -23,7 +23,7 @@ namespace warpaes::places {
 
 namespace {
 
-/// The shell's statuses for a command that does not exist, and for a file that is not executable.
+/// The shell's exit statuses for a file that is not executable, and for a command that does not exist.
 constexpr int not_executable = 126, not_found = 127;
 
 constexpr std::string_view blanks = " \t\r", ends = "\n;|&";
@@ -40,8 +40,8 @@ void skip(std::string_view& text, std::string_view characters) {
     text.remove_prefix(std::min(text.find_first_not_of(characters), text.size()));
 }
 
-/// Removes the value of an assignment. Returns false if the shell may parse it differently: the apparent next word may
-/// then be part of a secret.
+/// Removes the value of an assignment from `text`. Returns false if the shell might parse the value differently: the
+/// apparent next word could then be part of a secret.
 bool skip_value(std::string_view& text) {
     while (!text.empty() && !is_in(text[0], blanks) && !is_in(text[0], ends)) {
         const char c = text[0];
@@ -56,8 +56,8 @@ bool skip_value(std::string_view& text) {
     return true;
 }
 
-/// The first word after variables set for the program, and a mark that more follow; only the mark if the first word
-/// cannot be determined. Arguments and variables may be secret.
+/// Returns the first word after variables set for the program, and a mark if more words follow; only the mark if the
+/// first word cannot be determined. Arguments and variables may be secret.
 std::string shown(std::string_view text) {
     for (;;) {
         skip(text, blanks);
@@ -85,7 +85,7 @@ bool has_a_key(std::string_view command) {
     return false;
 }
 
-/// The environment without variables that hold keys.
+/// Returns the environment without variables that contain keys.
 std::vector<char*> environment_of_program(Host& host) {
     constexpr std::string_view ours = "WARPAES_KEYSET";
     std::vector<std::string> secret = host.secret_variables();
@@ -118,13 +118,13 @@ struct Attributes {
     ~Attributes() { ::posix_spawnattr_destroy(&value); }
 };
 
-/// Closes all descriptors above standard error in the program.
+/// Closes all descriptors above standard error in the new process.
 int add_closing(posix_spawn_file_actions_t* actions) {
 #if defined(__GLIBC__)
     return ::posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
 #else
-    // musl has no such action. A descriptor that another thread opens in the meantime is closed by exec if it has
-    // O_CLOEXEC, as all descriptors of this library have.
+    // musl has no such action. If another thread opens a descriptor in the meantime, exec closes it, provided that it
+    // has O_CLOEXEC, as all of this library's descriptors do.
     DIR* const open = ::opendir("/proc/self/fd");
     if (open == nullptr) return errno;
     int error = 0;
@@ -153,19 +153,20 @@ KeyProgram::KeyProgram(const std::string& option, const std::string& command, Ho
     }
     output_ = ends[0];
 
-    // The pipe comes first, because it may have the number of a standard descriptor that is closed here.
+    // The pipe is duplicated first, because its descriptor may have the number of a standard descriptor that is closed
+    // in this process.
     Actions actions;
     int error = ::posix_spawn_file_actions_adddup2(&actions.value, ends[1], STDOUT_FILENO);
-    // This process's standard input may be the data to process.
+    // The program must not read this process's standard input, which may be the data to encrypt or decrypt.
     if (error == 0) error = ::posix_spawn_file_actions_addopen(&actions.value, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    // fd:N may be a key.
+    // Other descriptors must not be inherited: fd:N may be a key.
     if (error == 0) error = add_closing(&actions.value);
     Attributes attributes;
     sigset_t defaults, none;
     sigemptyset(&defaults);
     for (const int signal : {SIGPIPE, SIGXFSZ, SIGTERM})
         sigaddset(&defaults, signal);  // this signal may be ignored in this process
-    sigemptyset(&none);                // the calling thread may block signals that are to end the program
+    sigemptyset(&none);                // the calling thread may block signals that should end the program
     ::posix_spawnattr_setsigdefault(&attributes.value, &defaults);
     ::posix_spawnattr_setsigmask(&attributes.value, &none);
     ::posix_spawnattr_setflags(&attributes.value, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);

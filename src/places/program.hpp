@@ -9,23 +9,23 @@
 
 namespace warpaes::places {
 
-/// A running shell command whose standard output can be read. Its standard input is empty, and its errors go to this
-/// process's standard error. It inherits no keys: no other descriptor, no variable WARPAES_KEYSET… (with which it could
-/// also start itself again), and no variable that WARPAES_KEYSET or the host names.
+/// A running shell command whose standard output can be read. Its standard input is empty, and its error output goes to
+/// this process's standard error. It inherits no keys: no other descriptor, no variable WARPAES_KEYSET… (which would
+/// also allow it to start itself again), and no variable that WARPAES_KEYSET or the host names.
 class KeyProgram {
 public:
     /// `option` is the argument that contained the command, for messages; no message repeats the command's arguments.
-    /// Throws Error{ARGUMENT}, Error{READ}.
+    /// Throws Error{ARGUMENT} or Error{READ}.
     KeyProgram(const std::string& option, const std::string& command, Host& host);
     KeyProgram(const KeyProgram&) = delete;
     KeyProgram& operator=(const KeyProgram&) = delete;
-    /// Ends a command that has not been waited for.
+    /// Terminates the command if finish() has not been called.
     ~KeyProgram();
 
     [[nodiscard]] int output() const noexcept { return output_; }
-    /// The name in messages: the option, and the first word of the command if it is certainly the name of a program.
+    /// The name in messages: the option, and the command's first word if that is certainly the name of a program.
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
-    /// Waits until it ends. Throws Error unless it succeeded, because its output may be only half of a key.
+    /// Waits until the command ends. Throws Error unless it succeeded, because its output may be only a part of a key.
     void finish();
 
 private:

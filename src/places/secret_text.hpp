@@ -1,4 +1,4 @@
-// Secret text in memory that is not moved and is wiped.
+// Secret text in memory that does not move and is wiped.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ public:
     /// Error{READ} or Error{CANCELLED} if reading fails.
     void read(const std::string& what, int fd, Host& host);
     void copy(const std::string& what, std::string_view text);
-    /// `fill` gets room for `capacity` bytes and returns how many it has written.
+    /// `fill` receives a buffer of `capacity` bytes and returns the number of bytes that it wrote.
     template <typename Fill>
     void fill(Fill fill) {
         size_ = fill(bytes_.get());

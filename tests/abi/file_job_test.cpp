@@ -172,7 +172,8 @@ TEST_F(FileJob, WhatIsWrongWithAPassphrase) {
         };
     };
     expect(WARPAES_ERROR_KEY_LENGTH, "key_bits", enc(), with_input([](Job& j) { j.key_bits = 129; }));
-    expect(WARPAES_ERROR_ARGUMENT, "digest: libcrypto has no", enc(), with_input([](Job& j) { j.digest = "crc32"; }));
+    expect(WARPAES_ERROR_ARGUMENT, "digest: libcrypto does not support", enc(),
+           with_input([](Job& j) { j.digest = "crc32"; }));
     EXPECT_EQ(ERR_peek_error(), 0u) << "libcrypto's complaint is not the caller's";
 }
 
@@ -495,7 +496,7 @@ TEST_F(FileJob, WhatIsSalvaged) {
         file << "damage";
     }
     EXPECT_EQ(salvage(job), WARPAES_ERROR_HOLES);
-    EXPECT_STREQ(warpaes_last_error(), "input: is not authentic in 1 place, where the output is zeros or ends");
+    EXPECT_STREQ(warpaes_last_error(), "input: is not authentic in 1 place; there, the output contains zeros or ends");
     EXPECT_EQ(holes, (std::vector<Hole>{{first, segment}}));
     std::filesystem::resize_file(sealed, 3 * 4096);
     EXPECT_EQ(salvage(job), WARPAES_ERROR_HOLES);

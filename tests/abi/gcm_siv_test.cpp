@@ -177,7 +177,7 @@ TEST_P(GcmSiv, WhatCannotBeIsRefusedWithASentence) {
     Call async = make_message(WARPAES_GCM_SIV, WARPAES_ENCRYPT, key, iv, text.data(), 16, text.data(), 16);
     EXPECT_EQ(crypt_async(engine_, async), WARPAES_ERROR_ARGUMENT);
     EXPECT_EQ(warpaes_last_error(),
-              std::string("mode: GCM-SIV is only for warpaes_crypt, which takes the complete message"));
+              std::string("mode: GCM-SIV is only for warpaes_crypt, which requires the complete message"));
 }
 
 /// The text is in GPU memory, and the GPU processes all of the text.

@@ -168,7 +168,7 @@ TEST(ComposedModes, AreForWarpaesCryptAndCpus) {
     const auto expect = [](warpaes_status status, const std::string& name) {
         EXPECT_EQ(status, WARPAES_ERROR_ARGUMENT) << name;
         EXPECT_EQ(warpaes_last_error(),
-                  "mode: " + name + " is only for warpaes_crypt, which takes the complete message");
+                  "mode: " + name + " is only for warpaes_crypt, which requires the complete message");
     };
     for (const auto& [mode, name] : {std::pair{WARPAES_KW, "KW"}, {WARPAES_KWP, "KWP"}, {WARPAES_SIV, "SIV"}}) {
         Bytes text(64);

@@ -219,7 +219,7 @@ TEST_F(Names, SmallBuffersAndWrongArgumentsAreRefused) {
     std::size_t length = 0;
     EXPECT_EQ(warpaes_names_encrypt(names_, 0, "", 0, "name", 4, buffer, 31, &length), WARPAES_ERROR_BUFFER_TOO_SMALL);
     EXPECT_EQ(length, 32U);
-    EXPECT_EQ(std::string(warpaes_last_error()), "stored: takes 32 bytes, but the buffer has 31");
+    EXPECT_EQ(std::string(warpaes_last_error()), "stored: needs 32 bytes, but the buffer has 31");
     EXPECT_EQ(warpaes_names_encrypt(names_, 3, "", 0, "name", 4, buffer, 64, &length), WARPAES_ERROR_ARGUMENT);
     EXPECT_EQ(std::string(warpaes_last_error()), "index: 3 is beyond the last key");
     const std::string stored = encrypt("", "name");

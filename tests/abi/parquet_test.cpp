@@ -323,8 +323,8 @@ TEST_F(Parquet, HostileHeaders) {
     const Bytes good = page_header(0, 96, true, 0);
     refused(page_header(2, 96, true, 0), "of type 2");
     refused(page_header(1, 96, true, 0), "of type 1");
-    refused(page_header(0, 95, true, 0), "gives 95 bytes to a page of 96");
-    refused(page_header(0, 1'000'000'000, true, 0), "gives 1000000000 bytes");
+    refused(page_header(0, 95, true, 0), "specifies 95 bytes for a page of 96");
+    refused(page_header(0, 1'000'000'000, true, 0), "specifies 1000000000 bytes");
     for (std::size_t end = 1; end < good.size(); ++end) {
         refused(Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(end)), "");
     }

@@ -201,7 +201,7 @@ TEST_P(Promises, SentencesOfThousandsOfEntries) {
         warpaes_batch* const batch = entries.run();
         const std::string general =
             warpaes_status_message(forged ? WARPAES_ERROR_AUTHENTICATION : WARPAES_ERROR_IV_LENGTH);
-        const std::string own = forged ? "tag: of 2 messages 2 are not authentic, " : "iv_len: must be 1 to ";
+        const std::string own = forged ? "tag: 2 of 2 messages are not authentic, " : "iv_len: must be 1 to ";
         std::size_t owned = 0;
         for (std::size_t i = 0; i < count; ++i) {
             const std::string sentence = warpaes_batch_entry_error(batch, i);

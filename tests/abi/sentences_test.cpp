@@ -64,7 +64,7 @@ TEST_F(Sentences, OfMessages) {
                 m.direction = WARPAES_DECRYPT;
                 m.flags = WARPAES_PKCS7;
             });
-    message("output_capacity: the output takes 64 bytes, but the buffer has 63", WARPAES_ERROR_BUFFER_TOO_SMALL,
+    message("output_capacity: the output needs 64 bytes, but the buffer has 63", WARPAES_ERROR_BUFFER_TOO_SMALL,
             WARPAES_CTR, [](M& m) { m.output_capacity = 63; });
     message("iv: must be 16 bytes for this mode, got 15", WARPAES_ERROR_IV_LENGTH, WARPAES_CTR,
             [](M& m) { m.iv_len = 15; });
@@ -81,7 +81,7 @@ TEST_F(Sentences, OfMessages) {
             [](M& m) { m.input_len = 1 << 24; });
     message("input: extends past the end of the address space", range, WARPAES_CTR,
             [](M& m) { m.input = reinterpret_cast<const void*>(UINTPTR_MAX - 10); });
-    message("tweak_key: is null; XTS takes two keys", argument, WARPAES_XTS, [](M& m) { m.tweak_key = nullptr; });
+    message("tweak_key: is null; XTS requires two keys", argument, WARPAES_XTS, [](M& m) { m.tweak_key = nullptr; });
     message("key, tweak_key: are equal, which makes XTS insecure", argument, WARPAES_XTS,
             [](M& m) { m.tweak_key = m.key; });
     message("tweak_key: has 32 bytes, but key has 16", keys, WARPAES_XTS, [this](M& m) { m.tweak_key = long_.get(); });
@@ -111,14 +111,16 @@ TEST_F(Sentences, OfMessagesOfComposedModes) {
     const std::pair<warpaes_mode, const char*> all[] = {
         {WARPAES_KW, "KW"}, {WARPAES_KWP, "KWP"}, {WARPAES_SIV, "SIV"}, {WARPAES_GCM_SIV, "GCM-SIV"}};
     for (const auto& [mode, name] : all) {
-        message(std::string("flags: ") + name + " has none", argument, mode, [](M& m) { m.flags = WARPAES_PKCS7; });
+        message(std::string("flags: ") + name + " supports no flags", argument, mode,
+                [](M& m) { m.flags = WARPAES_PKCS7; });
         message("tweak_key, data_unit_len, data_unit_step: apply only to XTS", argument, mode,
                 [](M& m) { m.tweak_key = m.key; });
         message("tweak_key, data_unit_len, data_unit_step: apply only to XTS", argument, mode,
                 [](M& m) { m.data_unit_len = 16; });
         message("tweak_key, data_unit_len, data_unit_step: apply only to XTS", argument, mode,
                 [](M& m) { m.data_unit_step = 16; });
-        message(std::string("device_status: applies only to warpaes_crypt_async, which has no ") + name, argument, mode,
+        message(std::string("device_status: applies only to warpaes_crypt_async, which does not support ") + name,
+                argument, mode,
                 [this](M& m) { m.device_status = reinterpret_cast<decltype(m.device_status)>(memory_); });
         message("direction: must be WARPAES_ENCRYPT or WARPAES_DECRYPT, got 0", argument, mode,
                 [](M& m) { m.direction = no_such<warpaes_direction>(0); });
@@ -135,7 +137,7 @@ TEST_F(Sentences, OfMessagesOfComposedModes) {
             message("tag: is null", argument, mode, [](M& m) { m.tag = nullptr; });
             message("tag: is inside the output", WARPAES_ERROR_OVERLAP, mode, [this](M& m) { m.tag = memory_ + 260; });
         }
-        message("output_capacity: the output takes " + std::string(mode <= WARPAES_KWP ? "72" : "64") +
+        message("output_capacity: the output needs " + std::string(mode <= WARPAES_KWP ? "72" : "64") +
                     " bytes, but the buffer has 63",
                 WARPAES_ERROR_BUFFER_TOO_SMALL, mode, [](M& m) { m.output_capacity = 63; });
     }
@@ -144,7 +146,7 @@ TEST_F(Sentences, OfMessagesOfComposedModes) {
         m.aad_len = 1;
         m.aad_count = 1;
     });
-    message("mac_key: is null; SIV takes two keys", argument, WARPAES_SIV, [](M& m) { m.mac_key = nullptr; });
+    message("mac_key: is null; SIV requires two keys", argument, WARPAES_SIV, [](M& m) { m.mac_key = nullptr; });
     message("mac_key: has 32 bytes, but key has 16", WARPAES_ERROR_KEY_LENGTH, WARPAES_SIV,
             [this](M& m) { m.mac_key = long_.get(); });
     const std::vector<warpaes_part> many(126, warpaes_part{memory_, 1});
@@ -258,7 +260,7 @@ TEST_F(Sentences, OfPlans) {
     }
     char path[8];
     setenv("WARPAES_CALIBRATION", "12345678", 1);
-    expect("capacity: the path takes 9 bytes", WARPAES_ERROR_BUFFER_TOO_SMALL, warpaes_calibration_path(path, 8));
+    expect("capacity: the path needs 9 bytes", WARPAES_ERROR_BUFFER_TOO_SMALL, warpaes_calibration_path(path, 8));
     setenv("WARPAES_CALIBRATION", "none", 1);
     warpaes_calibration calibration = WARPAES_CALIBRATION_INIT;
     calibration.flags = 1u << 3;
@@ -269,7 +271,7 @@ TEST_F(Sentences, OfPlans) {
     expect("flags: has bits that this version does not support", argument,
            warpaes_engine_tune(engine_.get(), &tuning, nullptr));
     warpaes_launch_figure figure = WARPAES_LAUNCH_FIGURE_INIT;
-    expect("index: there are 10 figures, and no number 10", argument,
+    expect("index: there are 10 figures, got 10", argument,
            warpaes_engine_launch_figure(engine_.get(), -1, 10, &figure));
 }
 

@@ -37,7 +37,7 @@ TEST_F(StateSentences, OfContexts) {
         return warpaes_context_init(c, &o);
     };
     using O = warpaes_context_options;
-    expect("flags: a context takes WARPAES_PKCS7 or 0", argument, init([](O& o) { o.flags = WARPAES_RANGE; }));
+    expect("flags: a context accepts only WARPAES_PKCS7", argument, init([](O& o) { o.flags = WARPAES_RANGE; }));
     expect("flags: WARPAES_PKCS7 applies only to ECB and CBC", argument, init([](O& o) { o.flags = WARPAES_PKCS7; }));
     expect("tweak_key, data_unit_len, data_unit_step: apply only to XTS", argument,
            init([](O& o) { o.data_unit_len = 16; }));
@@ -52,7 +52,7 @@ TEST_F(StateSentences, OfContexts) {
                o.key = key_.get();
                o.tweak_key = other_.get();
            }));
-    expect("mode: KW is only for warpaes_crypt, which takes the complete message", argument,
+    expect("mode: KW is only for warpaes_crypt, which requires the complete message", argument,
            init([](O& o) { o.mode = WARPAES_KW; }));
     expect(idle, state, warpaes_context_seek(c, 0));
     ASSERT_EQ(init([](O&) {}), WARPAES_OK);
@@ -189,7 +189,7 @@ TEST_F(StateSentences, OfKeysets) {
     char json[2048];
     std::size_t length = 0;
     ASSERT_EQ(warpaes_keyset_write(keyset, json, sizeof json, &length), WARPAES_OK);
-    expect("json: takes " + std::to_string(length) + " bytes, but the buffer has 5", WARPAES_ERROR_BUFFER_TOO_SMALL,
+    expect("json: needs " + std::to_string(length) + " bytes, but the buffer has 5", WARPAES_ERROR_BUFFER_TOO_SMALL,
            warpaes_keyset_write(keyset, json, 5, &length));
     warpaes_keyset_destroy(keyset);
 }

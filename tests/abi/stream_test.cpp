@@ -400,7 +400,8 @@ TEST_P(Stream, WhatCannotBeEnqueuedIsRefusedAndNothingIsDone) {
             [](Entry& e, Options&, std::uint8_t*) { e.statuses = nullptr; });
     refused(WARPAES_ERROR_ARGUMENT, "entry 1: statuses: an enqueued batch", good,
             [](Entry& e, Options&, std::uint8_t* p) { e.statuses = reinterpret_cast<warpaes_status*>(p); });
-    refused(WARPAES_ERROR_OVERLAP, "overlap those of another entry", good, [](Entry&, Options&, std::uint8_t*) {});
+    refused(WARPAES_ERROR_OVERLAP, "overlap the output or tag of another entry", good,
+            [](Entry&, Options&, std::uint8_t*) {});
     refused(WARPAES_ERROR_ARGUMENT, "entry 1: tag_len", seal, [](Entry& e, Options&, std::uint8_t*) { e.tag_len = 3; });
     refused(WARPAES_ERROR_ARGUMENT, "options: ", seal,
             [](Entry&, Options& o, std::uint8_t* p) { o.results = reinterpret_cast<warpaes_entry_result*>(p); });

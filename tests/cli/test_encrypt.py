@@ -154,7 +154,7 @@ class Keys(KeyedTest):
         self.private("raw", data(16))
         self.refused(KEY_LENGTH, "32 bytes", "encrypt", "-k", "raw", "--format", "C2SP_CHUNKED_256")
         self.private("long", data(32))
-        words = "takes 16 bytes, got 32|0.1 accepted 32"
+        words = "requires 16 bytes, got 32|0.1 accepted 32"
         self.refused(KEY_LENGTH, words, "encrypt", "-k", "long", "--format", "C2SP_CHUNKED_128")
         self.refused(ARGUMENT, "--template", "encrypt", "-k", "keyset", "--format", "AES128_GCM_HKDF_4KB")
         for length in (0, 15, 17, 24, 31, 33, 100):
@@ -169,13 +169,13 @@ class Keys(KeyedTest):
 
     def test_keys_in_arguments_are_refused(self):
         for key in (data(16).hex(), data(32).hex(), self.read("keyset").decode()):
-            result = self.refused(ARGUMENT, "takes the place of a key", "encrypt", "-k", key, stdin=b"plain")
+            result = self.refused(ARGUMENT, "must be the place of a key", "encrypt", "-k", key, stdin=b"plain")
             self.assertNotIn(key.encode(), result.stderr)
             for command in (("keys", "list", "keyset"), ("inspect", "keyset")):
-                result = self.refused(ARGUMENT, "takes the place of a key", *command, "-k", key)
+                result = self.refused(ARGUMENT, "must be the place of a key", *command, "-k", key)
                 self.assertNotIn(key.encode(), result.stderr)
             result = self.refused(
-                ARGUMENT, "WARPAES_KEYSET: takes the place", "encrypt", stdin=b"plain", env={"WARPAES_KEYSET": key}
+                ARGUMENT, "WARPAES_KEYSET: must be the place", "encrypt", stdin=b"plain", env={"WARPAES_KEYSET": key}
             )
             self.assertNotIn(key.encode(), result.stderr)
 

@@ -180,7 +180,7 @@ class Places(Keks):
                 for command in (("verify", "-k", "keyset"), ("inspect", "-k", "keyset", "kek"), ("keygen",),
                                 ("keys", "list", "keyset"), ("keys", "add", "keyset")):  # fmt: skip
                     result = self.refused(
-                        ARGUMENT, "--kek: takes the place of a key, not the key", *command, *arguments
+                        ARGUMENT, "--kek: must be the place of a key, not the key", *command, *arguments
                     )
                     self.assertNotIn(key.encode(), result.stderr)
         opened = self.run_command(WARPAES, "keys", "list", "keyset", "--kek", f"exec:echo {KEYS[256]}")

@@ -186,7 +186,7 @@ TEST(IoSentences, AFailedWriteSaysWhatToDo) {
     const Case& work = cases().front();
     Stage stage(EndKind::file);
     const Engine engine = make_engine("libcrypto", 1);
-    const std::string space = "; free some space or write to another place";
+    const std::string space = "; free some space or choose another location";
     for (const auto& [error, advice] : {std::pair<int, std::string>{ENOSPC, space},
                                         {EDQUOT, space},
                                         {EPIPE, "; its reader closed it"},

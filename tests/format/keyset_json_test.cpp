@@ -248,7 +248,7 @@ TEST(KeysetJson, ParametersByTinksRules) {
     refused_json(with_value("12060828101018"
                             "03" +
                             key16),
-                 "segments of 40 bytes; they take 41");
+                 "segments of 40 bytes; they must have 41");
     usable("1206083910201803" + key32);  // 57 bytes for AES-256
     refused_json(with_value("12060838102018"
                             "03" +

@@ -49,7 +49,7 @@ TEST(Keyset, RawKeys) {
             EXPECT_NO_THROW((void)keyset.to_json());
         }
     }
-    refused(WARPAES_ERROR_KEY_LENGTH, "takes 16 bytes, got 32; warpaes 0.1 accepted 32",
+    refused(WARPAES_ERROR_KEY_LENGTH, "requires 16 bytes, got 32; warpaes 0.1 accepted 32",
             [] { Keyset::from_raw("C2SP_CHUNKED_128", Bytes(32)); });
     refused(WARPAES_ERROR_ARGUMENT, "template", [] { Keyset::from_raw("x", Bytes(32)); });
 }

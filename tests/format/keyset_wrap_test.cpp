@@ -197,12 +197,13 @@ TEST(KeysetWrap, WhatTheMessageInsideMayHold) {
     expect("has no status", primary + field(2, field(1, data) + field(3, 7U) + field(4, 3U)));
     expect("has no outputPrefixType", primary + field(2, field(1, data) + field(2, 1U) + field(3, 7U)));
     for (const unsigned value : {0U, 4U}) {
-        expect("a key has a status that there is not", primary + field(2, entry + field(2, value)));
+        expect("a key has a status that does not exist", primary + field(2, entry + field(2, value)));
     }
     for (const unsigned value : {0U, 5U}) {
-        expect("a key has a kind of material that there is not", primary + field(2, field(1, field(3, value)) + entry));
+        expect("a key has a kind of material that does not exist",
+               primary + field(2, field(1, field(3, value)) + entry));
     }
-    expect("a key has a kind of prefix that there is not", primary + field(2, entry + field(4, 0U)));
+    expect("a key has a kind of prefix that does not exist", primary + field(2, entry + field(4, 0U)));
     expect("bytes in place of a number", field(1, "x") + field(2, entry));
     expect("a number in place of bytes", primary + field(2, 1U));
     expect("it is truncated", (primary + field(2, entry)).substr(0, 20));

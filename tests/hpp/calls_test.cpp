@@ -89,7 +89,7 @@ TEST_F(HppCalls, NoncesAreRandomThroughout) {
         FAIL() << "without random numbers";
     } catch (const warpaes::Error& e) {
         EXPECT_EQ(e.status(), WARPAES_ERROR_INTERNAL);
-        EXPECT_STREQ(e.what(), "the system has no random numbers");
+        EXPECT_STREQ(e.what(), "the system provides no random numbers");
     }
 }
 

@@ -150,7 +150,7 @@ TEST_F(HppGcm, Segments) {
         EXPECT_EQ(e.first_failure(), 1U);
         EXPECT_EQ(e.status(), WARPAES_ERROR_AUTHENTICATION);
         EXPECT_STREQ(e.what(),
-                     "tag: of 4 segments 2 are not authentic, the first is segment 1: the key, the nonce or the "
+                     "tag: 2 of 4 segments are not authentic, the first is segment 1. The key, the nonce or the "
                      "associated data is wrong, or the data was altered");
     }
     sealed_all[316 + 5] ^= 1;

@@ -94,9 +94,9 @@ TEST_F(Hpp, CountsBitsOfCfb1) {
                                 .output = output,
                                 .input_bits = 25});
               }),
-              std::pair(WARPAES_ERROR_ARGUMENT, std::string("input_bits: more than input holds")));
+              std::pair(WARPAES_ERROR_ARGUMENT, std::string("input_bits: more than the bits of input")));
     EXPECT_EQ(failure_of([&] { engine.copy(warpaes::Bytes(output.data(), 2), plain); }),
-              std::pair(WARPAES_ERROR_BUFFER_TOO_SMALL, std::string("to: shorter than from")));
+              std::pair(WARPAES_ERROR_BUFFER_TOO_SMALL, std::string("to: is shorter than from")));
 }
 
 TEST_F(Hpp, DecryptsARangeAlone) {
@@ -331,7 +331,7 @@ TEST_F(Hpp, CopiesNoMoreThanThereIsRoomFor) {
     engine.copy(to, from);
     EXPECT_EQ(to, from);
     const auto refused = failure_of([&] { engine.copy(warpaes::Bytes(to.data(), 19), from); });
-    EXPECT_EQ(refused, std::pair(WARPAES_ERROR_BUFFER_TOO_SMALL, std::string("to: shorter than from")));
+    EXPECT_EQ(refused, std::pair(WARPAES_ERROR_BUFFER_TOO_SMALL, std::string("to: is shorter than from")));
 }
 
 TEST_F(Hpp, ThrowsWithoutADevice) {

@@ -1,9 +1,9 @@
 // Bitsliced AES: each thread encrypts 32 blocks under one key with LOP3 instructions. It uses no table and no shared
-// memory, and no address depends on a secret. Part of <warpaes/device.cuh>, whose rules hold.
+// memory, and no address depends on a secret. Part of <warpaes/device.cuh>, whose rules apply.
 //
 // Plane 8 i + b holds bit b of byte i of 32 blocks; bit j of the plane belongs to the thread's block j. The 128 planes
-// take 128 registers. Of the 1,024 blocks of a warp, lane l has blocks l, l + 32, l + 64, …, so that the warp's loads
-// and stores are coalesced:
+// occupy 128 registers. Of a warp's 1,024 blocks, lane l processes blocks l, l + 32, l + 64, …, so the warp's loads and
+// stores are coalesced:
 //
 //     uint4 blocks[32];
 //     for (unsigned j = 0; j < 32; ++j) blocks[j] = in[1024 * warp + 32 * j + lane];
@@ -14,7 +14,7 @@
 //     for (unsigned j = 0; j < 32; ++j) out[1024 * warp + 32 * j + lane] = blocks[j];
 //
 // All loops over blocks and planes must be unrolled (#pragma unroll); otherwise the arrays are placed in local memory.
-// A thread needs about 200 registers, so launch at most 256 threads a multiprocessor: __launch_bounds__(256).
+// A thread needs about 200 registers, so launch at most 256 threads per multiprocessor: __launch_bounds__(256).
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -23,10 +23,10 @@
 
 namespace warpaes::device {
 
-/// A key schedule for planes: mask(r, p), all zeros or all ones, is what round r adds to plane p. All lanes of a warp
-/// read the same mask at once, so keep it where such a read is fast: in a kernel parameter declared `const
-/// __grid_constant__ bitsliced_key<KeyBits>` (one key for the grid), or in shared memory (one key for a warp or a
-/// thread block). It takes 5,632, 6,656 or 7,680 bytes.
+/// A key schedule for planes: mask(r, p), all zeros or all ones, is the value that round r adds to plane p. All lanes
+/// of a warp read the same mask at once, so keep the schedule where such a read is fast: in a kernel parameter declared
+/// `const __grid_constant__ bitsliced_key<KeyBits>` (one key for the grid), or in shared memory (one key for a warp or
+/// a thread block). Its size is 5,632, 6,656 or 7,680 bytes.
 template <int KeyBits>
 struct bitsliced_key {
     static constexpr unsigned size = 128 * (rounds<KeyBits> + 1);
@@ -51,8 +51,9 @@ struct bitsliced_key {
 
 namespace detail {
 
-/// For each two words `Step` apart, swaps the high halves of the first word's groups of 2 * Step bits with the low
-/// halves of the second word's. `Step` is a template parameter so that every index is a compile-time constant.
+/// For every two words that are `Step` apart, swaps the high halves of the first word's groups of 2 * Step bits with
+/// the low halves of the second word's groups. `Step` is a template parameter so that every index is a compile-time
+/// constant.
 template <unsigned Step>
 __device__ __forceinline__ void exchange(std::uint32_t* a) {
     constexpr std::uint32_t mask = Step == 4 ? 0x0f0f0f0fu : Step == 2 ? 0x33333333u : 0x55555555u;
@@ -82,12 +83,12 @@ __device__ __forceinline__ void transpose(std::uint32_t* a) {
     exchange<1>(a);
 }
 
-/// One LOP3. Written in assembly so that the compiler does not regroup longer sums.
+/// One LOP3, written in assembly so that the compiler does not regroup longer sums.
 __device__ __forceinline__ std::uint32_t xor3(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
     return Lop3::lut3<0x96>(a, b, c);
 }
 
-/// SubBytes without its constant, and ShiftRows, for column `c`: out[8 r + b] is bit b of the byte in row r.
+/// SubBytes without its constant, followed by ShiftRows, for column `c`: out[8 r + b] is bit b of the byte in row r.
 __device__ __forceinline__ void sub_shift_column(const std::uint32_t (&s)[128], unsigned c, std::uint32_t (&out)[32]) {
     WARPAES_UNROLL
     for (unsigned row = 0; row < 4; ++row) {
@@ -122,7 +123,7 @@ __device__ __forceinline__ void from_planes(std::uint32_t (&planes)[128], uint4 
     }
 }
 
-/// Makes the planes of a warp's next 1,024 counter blocks: block j of lane `lane` is counter + 32 j + lane, as a
+/// Computes the planes of a warp's next 1,024 counter blocks: block j of lane `lane` is counter + 32 j + lane, as a
 /// big-endian number (SP 800-38A, 6.5). The counter must be a multiple of 1,024; its low ten bits are ignored.
 __device__ __forceinline__ void counter_planes(uint4 counter, unsigned lane, std::uint32_t (&planes)[128]) {
     const std::uint32_t words[4] = {counter.x, counter.y, counter.z, counter.w};
@@ -137,7 +138,7 @@ __device__ __forceinline__ void counter_planes(uint4 counter, unsigned lane, std
     planes[113] = 0xffff0000u;
 }
 
-/// The cipher (FIPS 197, 5.1) on 32 blocks at once. About 1,400 instructions a round, which is 45 a round and block.
+/// The cipher (FIPS 197, 5.1) on 32 blocks at once: about 1,400 instructions per round, or 45 per round and block.
 template <int KeyBits>
 __device__ __forceinline__ void encrypt_planes(const bitsliced_key<KeyBits>& key, std::uint32_t (&planes)[128]) {
     WARPAES_UNROLL

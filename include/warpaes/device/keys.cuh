@@ -1,4 +1,4 @@
-// Keys and key schedules (FIPS 197, 5.2 and 5.3.5). Part of <warpaes/device.cuh>, whose rules hold.
+// Keys and key schedules (FIPS 197, 5.2 and 5.3.5). Part of <warpaes/device.cuh>, whose rules apply.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -11,7 +11,7 @@ namespace warpaes::device {
 template <int KeyBits>
 inline constexpr int rounds = KeyBits / 32 + 6;
 
-/// A key: word i holds bytes 4 i to 4 i + 3, the first in its low bits.
+/// A key: word i contains bytes 4 i to 4 i + 3, with the first byte in its low bits.
 template <int KeyBits>
 struct cipher_key {
     static_assert(KeyBits == 128 || KeyBits == 192 || KeyBits == 256, "AES has keys of 128, 192 and 256 bits");
@@ -24,7 +24,7 @@ struct key_schedule {
     alignas(16) std::uint32_t words[4 * (rounds<KeyBits> + 1)];
 };
 
-/// Round keys of the equivalent inverse cipher, in the order in which it uses them.
+/// Round keys of the equivalent inverse cipher, in order of use.
 template <int KeyBits>
 struct inverse_key_schedule {
     alignas(16) std::uint32_t words[4 * (rounds<KeyBits> + 1)];
@@ -55,7 +55,7 @@ __host__ __device__ constexpr std::uint32_t rcon(int i) {
     return i < 9 ? 1u << (i - 1) : 0x1bu << (i - 9);
 }
 
-/// SubWord by the circuit of sbox.cuh, for callers that have no tables.
+/// SubWord as a circuit (sbox.cuh), for callers without tables.
 struct without_tables {
     template <unsigned Rotate>
     __host__ __device__ __forceinline__ std::uint32_t sub_word(std::uint32_t word) const {
@@ -63,8 +63,8 @@ struct without_tables {
     }
 };
 
-/// One step of the key expansion. Word j is kept in w[j % Nk], so w holds the last Nk words; the new word i overwrites
-/// word i - Nk.
+/// One step of the key expansion. Word j is stored in w[j % Nk], so w contains the last Nk words; the new word i
+/// overwrites word i - Nk.
 template <int KeyBits, typename Substitution>
 __host__ __device__ __forceinline__ void expand_word(const Substitution& sub, std::uint32_t (&w)[KeyBits / 32], int i) {
     constexpr int nk = KeyBits / 32;
@@ -105,7 +105,7 @@ __host__ __device__ __forceinline__ std::uint32_t inv_mix_column(std::uint32_t v
 
 }  // namespace detail
 
-/// KeyExpansion (FIPS 197, 5.2) without tables, by the circuit of sbox.cuh; it also runs on the host. It takes about
+/// KeyExpansion (FIPS 197, 5.2) without tables, with the circuit of sbox.cuh; it also runs on the host. It takes about
 /// 100 instructions for each of its 10, 8 or 13 SubWords. Use it for keys that are expanded once, and where only the
 /// inverse tables are loaded.
 template <int KeyBits>
@@ -121,8 +121,8 @@ __device__ __forceinline__ key_schedule<KeyBits> expand_key(const Tables& t, con
     return detail::expand(t, key);
 }
 
-/// The key schedule of the equivalent inverse cipher (FIPS 197, 5.3.5). It takes about 20 instructions for each word of
-/// the inner round keys, and no lookup.
+/// The key schedule of the equivalent inverse cipher (FIPS 197, 5.3.5). It takes about 20 instructions and no lookup
+/// for each word of the inner round keys.
 template <int KeyBits>
 __host__ __device__ __forceinline__ inverse_key_schedule<KeyBits> invert(const key_schedule<KeyBits>& keys) {
     constexpr int nr = rounds<KeyBits>;

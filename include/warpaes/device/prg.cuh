@@ -1,4 +1,4 @@
-// Pseudorandom generators from AES. Part of <warpaes/device.cuh>, whose rules hold.
+// Pseudorandom generators based on AES. Part of <warpaes/device.cuh>, whose rules apply.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -9,7 +9,7 @@ namespace warpaes::device {
 
 namespace detail {
 
-/// The round key word plus the terms of a column from all rows but `Skip`. Three lookups.
+/// The sum of the round key word and the terms of a column from all rows except `Skip`: three lookups.
 template <unsigned Skip, int Count>
 __device__ __forceinline__ std::uint32_t column_without(const tables<Count>& t, std::uint32_t w0, std::uint32_t w1,
                                                         std::uint32_t w2, std::uint32_t w3, std::uint32_t key) {
@@ -21,7 +21,7 @@ __device__ __forceinline__ std::uint32_t column_without(const tables<Count>& t, 
     return sum;
 }
 
-/// Expands the key while the rounds run: keeps Nk words and computes each round key when its round comes.
+/// Expands the key while the rounds run: keeps Nk words and computes each round key when it is needed.
 template <int KeyBits, int Count>
 class rolling_schedule {
 public:
@@ -47,16 +47,16 @@ private:
 
 }  // namespace detail
 
-/// A few blocks under a key that is not used for anything else: out[j] = E_key(counter ^ j), where j is in the last
-/// byte of the block and runs from 0 to Blocks - 1; Blocks is 1, 2 or 4. If the counter, as a big-endian number, is a
-/// multiple of Blocks (such as zero), these are the blocks counter, counter + 1, … of SP 800-38A, 6.5. The usual PRG of
-/// GGM trees and distributed point functions is counter = 0 with Blocks = 2.
+/// Computes a few blocks under a key that is not used for anything else: out[j] = E_key(counter ^ j), where j is in the
+/// last byte of the block and runs from 0 to Blocks - 1; Blocks is 1, 2 or 4. If the counter, as a big-endian number,
+/// is a multiple of Blocks (such as zero), these are the blocks counter, counter + 1, … of SP 800-38A, 6.5. The usual
+/// PRG of GGM trees and distributed point functions uses counter = 0 and Blocks = 2.
 ///
 /// Round keys are computed while the rounds run and are never stored. The blocks differ in one byte before round 1 and
-/// in one column after it, and share the rest of the work. With 1, 2 and 4 blocks, one block costs
+/// in one column after it, and share the rest of the work. With 1, 2 and 4 blocks, each block costs
 ///     AES-128: 200, 167, 150    AES-192: 224, 195, 180    AES-256: 276, 237, 217
-/// lookups, key expansion included, and about 3 instructions for each lookup. A thread needs at most 64 registers,
-/// which allows 1,024 threads a block.
+/// lookups, including key expansion, and about 3 instructions for each lookup. A thread needs at most 64 registers,
+/// which allows 1,024 threads per block.
 template <int KeyBits, int Blocks, int Count>
 __device__ __forceinline__ void counter_prg(const tables<Count>& t, const cipher_key<KeyBits>& key, uint4 counter,
                                             uint4 (&out)[Blocks]) {
@@ -100,10 +100,10 @@ __device__ __forceinline__ void counter_prg(const tables<Count>& t, const cipher
 
 /// A thread's share of the CTR key stream (SP 800-38A, 6.5): blocks E_key(counter + first), E_key(counter + first +
 /// stride), … with 128-bit big-endian addition modulo 2^128. For example
-///     first = thread number, stride = number of threads: together the threads make the key stream in order;
+///     first = thread number, stride = number of threads: together the threads generate the key stream in order;
 ///     first = thread number * 2^32, stride = 1:          every thread has its own stream of 2^32 blocks.
-/// The caller must make sure that no counter repeats under one key. `t` and `keys` must outlive this object. A block
-/// costs as much as encrypt_block and a few instructions more.
+/// The caller must make sure that no counter repeats under the same key. `t` and `keys` must outlive this object. A
+/// block costs slightly more than encrypt_block.
 template <int KeyBits, int Count>
 class ctr_stream {
 public:

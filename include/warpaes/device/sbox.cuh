@@ -1,4 +1,4 @@
-// The circuit of the AES S-box (FIPS 197, 5.1.1) in GPU instructions. Part of <warpaes/device.cuh>, whose rules hold.
+// The circuit of the AES S-box (FIPS 197, 5.1.1) in GPU instructions. Part of <warpaes/device.cuh>, whose rules apply.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -9,7 +9,7 @@
 #include <warpaes/device/sbox_circuit.cuh>
 
 // Placed before a loop that device code must unroll, or must not unroll. Empty in host code, whose compiler does not
-// know these pragmas.
+// support these pragmas.
 #if defined(__CUDA_ARCH__)
 #define WARPAES_UNROLL _Pragma("unroll")
 #define WARPAES_KEEP_ROLLED _Pragma("unroll 1")
@@ -46,9 +46,9 @@ __host__ __device__ __forceinline__ void sub_planes_without_constant(std::uint32
 
 namespace detail {
 
-/// SubWord (FIPS 197, 5.2) of `word` rotated right by `8 * Rotate` bits, by the circuit: about 100 instructions. A word
-/// shifted right by i serves as plane i: its bits 0, 8, 16 and 24 are bit i of the four bytes; the other bits are
-/// ignored.
+/// SubWord (FIPS 197, 5.2) of `word` rotated right by `8 * Rotate` bits, computed by the circuit: about 100
+/// instructions. A word shifted right by i serves as plane i: its bits 0, 8, 16 and 24 are bit i of the four bytes; the
+/// other bits are ignored.
 template <unsigned Rotate>
 __host__ __device__ __forceinline__ std::uint32_t sub_word(std::uint32_t word) {
     std::uint32_t planes[8];

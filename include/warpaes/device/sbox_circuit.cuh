@@ -1,9 +1,10 @@
-// The S-box of AES (FIPS 197, 5.1.1) as a circuit of 63 three-input gates on bit planes. It has no table and no branch,
-// so neither its time nor its addresses depend on the bytes. Part of <warpaes/device.cuh>; host code can use it too.
+// The S-box of AES (FIPS 197, 5.1.1) as a circuit of 63 three-input gates on bit planes. The circuit has no table and
+// no branch, so neither its time nor its addresses depend on the bytes. Part of <warpaes/device.cuh>; host code can
+// also use it.
 //
 // The constant of a gate is its truth table in the order of PTX `lop3` and AVX-512 `vpternlog`: bit (4a + 2b + c). The
 // circuit was found by plateau search with resubstitution, starting from the 113-gate circuit of Boyar, Peralta and
-// Calik; 63 gates is an upper bound, not a proven minimum.
+// Calik; 63 gates are an upper bound, not a proven minimum.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

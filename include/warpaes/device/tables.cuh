@@ -1,13 +1,13 @@
-// The cipher and its inverse on T-tables in shared memory. Part of <warpaes/device.cuh>, whose rules hold.
+// The cipher and its inverse with T-tables in shared memory. Part of <warpaes/device.cuh>, whose rules apply.
 //
 // T0[x] = S(x) * (02, 01, 01, 03); T1, T2 and T3 are T0 rotated by 8, 16 and 24 bits (Daemen and Rijmen, "AES Proposal:
 // Rijndael", 5.2.1). For the equivalent inverse cipher (FIPS 197, 5.3.5) T0[x] = S^-1(x) * (0e, 09, 0d, 0b).
 //
 // Shared memory has 32 banks of four bytes. Every entry is stored 32 times, once in each bank, and a lane reads only
 // its own bank, so a lookup never has a bank conflict. Row e is 256 bytes: T0[e] for 32 lanes, then T1[e] for 32 lanes.
-// T2 and T3 follow 64 KiB later in the same way. So the address of lane l's copy of T0[e] is 256 e + 4 l, which takes
-// one PRMT to compute, and the other tables are at constant offsets from it. With two tables, T2 and T3 are rotations
-// of T0 and T1. With one table, rows are 128 bytes.
+// T2 and T3 are stored in the same way, 64 KiB further on. The address of lane l's copy of T0[e] is therefore 256 e + 4
+// l, which takes one PRMT to compute, and the other tables are at constant offsets from it. With two tables, T2 and T3
+// are rotations of T0 and T1. With one table, rows are 128 bytes.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,8 +27,8 @@ __device__ __forceinline__ std::uint32_t rotate_left(std::uint32_t v) {
     return Bytes == 0 ? v : __funnelshift_l(v, v, 8 * Bytes);
 }
 
-/// The four substituted bytes of a column, taken from four entries of T0. In a table of the cipher, byte 1 of an entry
-/// is S(x) itself. In a table of the inverse cipher, the four bytes of an entry add up to S^-1(x), because 0e ^ 09 ^ 0d
+/// The four substituted bytes of a column, computed from four entries of T0. In a table of the cipher, byte 1 of an
+/// entry is S(x). In a table of the inverse cipher, the four bytes of an entry add up to S^-1(x), because 0e ^ 09 ^ 0d
 /// ^ 0b = 1.
 template <bool Inverse>
 __device__ __forceinline__ std::uint32_t substituted(std::uint32_t e0, std::uint32_t e1, std::uint32_t e2,
@@ -44,8 +44,9 @@ __device__ __forceinline__ std::uint32_t substituted(std::uint32_t e0, std::uint
 
 }  // namespace detail
 
-/// A lane's view of `Count` T-tables in the thread block's shared memory. Four tables are the fastest; two or one leave
-/// more shared memory free and take more instructions a lookup. `Inverse` selects the tables of the inverse cipher.
+/// A lane's view of `Count` T-tables in the thread block's shared memory. Four tables are the fastest; fewer tables
+/// leave more shared memory free, but a lookup takes more instructions. `Inverse` selects the tables of the inverse
+/// cipher.
 template <int Count, bool Inverse = false>
 class tables {
     static_assert(Count == 1 || Count == 2 || Count == 4, "there are four T-tables: store 4, 2 or 1 of them");
@@ -53,23 +54,23 @@ class tables {
 public:
     static constexpr int count = Count;
     static constexpr bool inverse = Inverse;
-    /// Size in shared memory: 128, 64 or 32 KiB. More than 48 KiB must be dynamic shared memory that the host has
-    /// requested with cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes).
+    /// Size in shared memory in bytes: 128, 64 or 32 KiB. More than 48 KiB must be dynamic shared memory that the host
+    /// has requested with cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes).
     static constexpr unsigned bytes = Count * 32u * 1024u;
 
-    /// `shared`: `bytes` bytes of shared memory, aligned to 16. Lookups are fastest if the compiler knows the address:
-    /// the shared array itself, or a constant offset from its beginning.
+    /// `shared` points to `bytes` bytes of shared memory, aligned to 16. Lookups are fastest if the compiler can
+    /// determine the address: the shared array itself, or a constant offset from its beginning.
     __device__ __forceinline__ explicit tables(void* shared)
         : base_(static_cast<unsigned char*>(shared)), lane_((detail::thread_number() % 32) * (Count == 1 ? 8 : 4)) {}
 
-    /// Writes the tables. All threads of the thread block call it before the first lookup; their number must be a
-    /// multiple of 32. It ends with a barrier (__syncthreads). It takes a few microseconds, once per thread block,
+    /// Writes the tables and ends with a barrier (__syncthreads). All threads of the thread block must call it before
+    /// the first lookup, and their number must be a multiple of 32. It takes a few microseconds, once per thread block,
     /// regardless of how many AES blocks the kernel then encrypts.
     __device__ __forceinline__ void load() const {
         const unsigned thread = detail::thread_number(), lane = thread % 32;
         const unsigned warps = blockDim.x * blockDim.y * blockDim.z / 32;
-        // A unit is eight of 32 neighbouring entries. Each lane computes one of the 32 entries; 8 * Count lanes write
-        // one row.
+        // A unit is eight of 32 adjacent entries. Each lane computes one of the 32 entries; 8 * Count lanes write one
+        // row.
         constexpr unsigned row_lanes = 8 * Count, rows_at_once = 32 / row_lanes;
         const unsigned in_row = lane % row_lanes;
         for (unsigned unit = thread / 32; unit < 32; unit += warps) {
@@ -88,14 +89,14 @@ public:
         __syncthreads();
     }
 
-    /// T_Row[byte `Byte` of `word`]. One lookup.
+    /// T_Row[byte `Byte` of `word`]: one lookup.
     template <unsigned Row, unsigned Byte>
     __device__ __forceinline__ std::uint32_t lookup(std::uint32_t word) const {
         return detail::rotate_left<Row - Row % Count>(stored<Row % Count, Byte>(word));
     }
 
-    /// A column of the next state: T0[byte 0 of w0] ^ T1[byte 1 of w1] ^ T2[byte 2 of w2] ^ T3[byte 3 of w3] ^ key.
-    /// Four lookups.
+    /// A column of the next state, four lookups: T0[byte 0 of w0] ^ T1[byte 1 of w1] ^ T2[byte 2 of w2] ^ T3[byte 3 of
+    /// w3] ^ key.
     __device__ __forceinline__ std::uint32_t column(std::uint32_t w0, std::uint32_t w1, std::uint32_t w2,
                                                     std::uint32_t w3, std::uint32_t key) const {
         if constexpr (Count == 2) {
@@ -106,14 +107,14 @@ public:
         }
     }
 
-    /// The bytes S(byte 0 of w0), S(byte 1 of w1), S(byte 2 of w2), S(byte 3 of w3) as a word, or S^-1 of them: a
-    /// column of the last round before its round key is added. Four lookups.
+    /// The bytes S(byte 0 of w0), S(byte 1 of w1), S(byte 2 of w2), S(byte 3 of w3) as a word (with S^-1 for the
+    /// inverse cipher): a column of the last round before its round key is added. Four lookups.
     __device__ __forceinline__ std::uint32_t substitute(std::uint32_t w0, std::uint32_t w1, std::uint32_t w2,
                                                         std::uint32_t w3) const {
         return detail::substituted<Inverse>(stored<0, 0>(w0), stored<0, 1>(w1), stored<0, 2>(w2), stored<0, 3>(w3));
     }
 
-    /// SubWord (FIPS 197, 5.2) of `word` rotated right by 8 * Rotate bits. Four lookups.
+    /// SubWord (FIPS 197, 5.2) of `word` rotated right by 8 * Rotate bits: four lookups.
     template <unsigned Rotate>
     __device__ __forceinline__ std::uint32_t sub_word(std::uint32_t word) const {
         static_assert(!Inverse, "keys are expanded with the tables of the cipher, or without any");
@@ -145,7 +146,7 @@ private:
     }
 
     unsigned char* base_;
-    std::uint32_t lane_;  ///< byte 0: offset of the lane's bank in a row, times two with one table
+    std::uint32_t lane_;  ///< byte 0: offset of the lane's bank in a row, doubled if there is only one table
 };
 
 template <int Count>
@@ -162,8 +163,8 @@ __device__ __forceinline__ uint4 round_key(const Schedule& keys, int r) {
     return make_uint4(keys.words[4 * r], keys.words[4 * r + 1], keys.words[4 * r + 2], keys.words[4 * r + 3]);
 }
 
-/// A round other than the last. ShiftRows moves row r of column c + r into column c; in the inverse cipher, row r of
-/// column c - r.
+/// Any round but the last. ShiftRows moves row r of column c + r into column c; in the inverse cipher, row r of column
+/// c - r.
 template <int Count, bool Inverse>
 __device__ __forceinline__ uint4 inner_round(const tables<Count, Inverse>& t, uint4 s, uint4 key) {
     if constexpr (!Inverse) {
@@ -197,15 +198,16 @@ __device__ __forceinline__ uint4 cipher(const tables<Count, Inverse>& t, const S
 
 }  // namespace detail
 
-/// The cipher (FIPS 197, 5.1) of `block`. `keys` may be in registers (one schedule per thread), in shared memory, or in
-/// a kernel parameter declared `const __grid_constant__ key_schedule<KeyBits>`, which is the fastest for one key. 160,
-/// 192 or 224 lookups; about 20 registers in addition to the keys.
+/// The cipher (FIPS 197, 5.1) applied to `block`. `keys` may be in registers (one schedule per thread), in shared
+/// memory, or in a kernel parameter declared `const __grid_constant__ key_schedule<KeyBits>`, which is the fastest
+/// place for a single key. It takes 160, 192 or 224 lookups, and about 20 registers in addition to the keys.
 template <int KeyBits, int Count>
 __device__ __forceinline__ uint4 encrypt_block(const tables<Count>& t, const key_schedule<KeyBits>& keys, uint4 block) {
     return detail::cipher<KeyBits>(t, keys, block);
 }
 
-/// The inverse cipher (FIPS 197, 5.3.5) of `block`. Like encrypt_block, with the round keys that invert() makes.
+/// The inverse cipher (FIPS 197, 5.3.5) applied to `block`. Like encrypt_block, but with the round keys that invert()
+/// computes.
 template <int KeyBits, int Count>
 __device__ __forceinline__ uint4 decrypt_block(const inverse_tables<Count>& t,
                                                const inverse_key_schedule<KeyBits>& keys, uint4 block) {

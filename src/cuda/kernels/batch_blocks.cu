@@ -1,5 +1,6 @@
-// ECB in both directions, CBC and CFB128 decryption of many messages: one thread per block. Each warp has a contiguous
-// stretch of all blocks, regardless of message boundaries. See blocks.cuh for the ciphertext before each block.
+// ECB in both directions, and CBC and CFB128 decryption, of many messages: one thread per block. Each warp processes a
+// contiguous stretch of all blocks, regardless of message boundaries. blocks.cuh describes where the ciphertext before
+// each block comes from.
 #include "cuda/kernels/batch_walk.cuh"
 #include "cuda/kernels/blocks.cuh"
 #include "cuda/kernels/catalogue.hpp"
@@ -7,7 +8,7 @@
 
 namespace warpaes::cuda {
 
-/// Blocks of a message, including a partial one.
+/// Returns the number of blocks of a message, including a partial block.
 struct BlocksOfText {
     const BatchParams& p;
     __device__ __forceinline__ std::uint64_t operator()(std::uint32_t group) const {
@@ -16,11 +17,11 @@ struct BlocksOfText {
     }
 };
 
-/// The place of a block.
+/// The position of a block in memory.
 struct BlockPlace {
     const std::uint8_t* in = nullptr;
     std::uint8_t* out = nullptr;
-    bool whole = false;  ///< there is a block, and it is not a partial one
+    bool whole = false;  ///< whether the block exists and is not a partial block
 
     __device__ __forceinline__ BlockPlace(const BatchParams& p, const BlockWalk& walk, bool works,
                                           bool may_be_partial) {
@@ -64,8 +65,8 @@ __device__ __forceinline__ void process_blocks(const BlockParams& p, const Keys&
     }
     if constexpr (chained) carried = shuffle(carried, 0);
 
-    // Threads that keep keys in registers load a block while the one before it is encrypted or decrypted. Otherwise
-    // there are twice as many threads, which hide the latency of loads, and no registers for a second block.
+    // Threads that keep keys in registers load each block while the previous block is encrypted or decrypted. Otherwise
+    // there are twice as many threads, which hide the latency of loads but have no registers for a second block.
     constexpr bool early = Keys::in_registers;
     KeptKey<Rounds, Keys> key(keys);
     BlockPlace next(p.batch, walk, unit < p.batch.units, partial);

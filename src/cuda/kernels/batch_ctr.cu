@@ -1,16 +1,17 @@
-// Counter modes for many messages, each with its own counter: CTR, and the GCM key stream.
+// Counter modes for many messages, each with its own counter: CTR and the GCM key stream.
 //
-// Counter caching (ctr.cuh) takes 22 lookups for the first fourteen bytes of a counter and five each for a value of j
-// and of g, before the 16 lookups of every further round. Short messages: 2^lanes threads share a message and take its
-// blocks in turn. A thread computes the prefix once and B(g) mostly once, so with four blocks a thread, rounds one and
-// two take 12 lookups a block instead of 32. A thread finds its message by its number among all threads of the launch,
-// so warps are full regardless of the lengths of the messages. E(J0) of GCM comes after all text, one thread per
-// message: as the first block of a message, it would shift the other blocks off cache line boundaries.
+// Counter caching (ctr.cuh) takes 22 lookups for the first fourteen bytes of a counter and five for each value of j and
+// of g, in addition to the 16 lookups of every further round. Short messages: 2^lanes threads share a message and
+// process its blocks in turn. A thread computes the prefix once and B(g) usually once, so with four blocks per thread,
+// rounds one and two take 12 lookups per block instead of 32. A thread finds its message by its number among all
+// threads of the launch, so warps are full regardless of the lengths of the messages. E(J0) of GCM is computed after
+// all text, by one thread per message: as the first block of a message, it would shift the other blocks off cache line
+// boundaries.
 //
 // Long messages: a task is the same share of several successive windows of 256 blocks, and is processed by one warp.
-// Windows begin where the message begins, not where j is zero, so only the last 32 blocks of a message can be
+// Windows begin at the beginning of the message and not where j is zero, so only the last 32 blocks of a message can be
 // incomplete. Lane l's block 32 i + l then has the same j in every window, and A(j) stays in registers. For large i, j
-// may have wrapped; then g is one more.
+// may have wrapped; g is then greater by one.
 #include "cuda/kernels/batch_lookup.cuh"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/ctr.cuh"
@@ -18,20 +19,21 @@
 
 namespace warpaes::cuda {
 
-/// The first counter block: the IV, or J0 for GCM.
+/// Returns the first counter block: the IV, or J0 for GCM.
 __device__ inline uint4 first_counter(const CounterParams& p, const BatchGroup& group, std::uint64_t message) {
     if (p.gcm == 0 || group.iv_length != 12) return load_iv(group, message);
     return nonce_block(group, message, 1);
 }
 
-/// The counter block of the first block of the text.
+/// Returns the counter block of the first block of text.
 __device__ __forceinline__ uint4 text_counter(const CounterParams& p, const BatchGroup& group, std::uint64_t message) {
     uint4 block = first_counter(p, group, message);
     if (p.gcm != 0) block.w = byte_swap(byte_swap(block.w) + 1);
     return block;
 }
 
-/// `initial` with its last 16 bits set to zero, plus `steps` times 65,536. With GCM only the last 32 bits count.
+/// Returns `initial` with its last 16 bits set to zero, plus `steps` times 65,536. For GCM, only the last 32 bits are
+/// counted.
 __device__ __forceinline__ uint4 prefix_after(bool gcm, uint4 initial, std::uint64_t steps) {
     if (!gcm) return counter_prefix(initial, steps);
     initial.w = byte_swap((byte_swap(initial.w) & 0xffff0000u) + (static_cast<std::uint32_t>(steps) << 16));
@@ -56,7 +58,7 @@ __device__ __forceinline__ void set_prefix(CounterPrefix<Tables>& prefix, const 
     }
 }
 
-/// A message's text, as whole blocks and a remainder.
+/// A message's text: whole blocks and a remainder.
 struct CounterText {
     const std::uint8_t* in;
     std::uint8_t* out;
@@ -80,7 +82,7 @@ __device__ __forceinline__ void finish_partial(const BatchGroup& group, std::uin
     xor_partial_block(text.out + at, text.in + at, key_stream, text.rest, text.alignment);
 }
 
-/// Stores the encryption of J0, which the tag needs.
+/// Stores the encryption of J0, which is needed for the tag.
 __device__ __forceinline__ void finish_pad(const CounterParams& p, const BatchGroup& group, std::uint64_t message,
                                            uint4 key_stream) {
     if (p.pads != nullptr) global(p.pads)[group.first_message + message] = key_stream;
@@ -98,8 +100,8 @@ __device__ __forceinline__ void share_of_message(const SharedTables<Tables>& tab
     std::uint32_t at = first;
     const std::uint8_t* in = text.in + first * block_bytes;
     std::uint8_t* out = text.out + first * block_bytes;
-    // Threads that keep keys in registers load each block while the one before it is encrypted or decrypted; otherwise
-    // there are twice as many threads, which have no registers for that.
+    // Threads that keep keys in registers load each block while the previous block is encrypted or decrypted. Otherwise
+    // there are twice as many threads, which have no registers for a second block.
     constexpr bool early = Keys::in_registers;
     const auto load = [&](std::uint32_t block, const std::uint8_t* from) {
         return block < whole ? load_block_early(from, text.alignment) : uint4{};
@@ -153,7 +155,7 @@ __device__ __forceinline__ void pad_of_message(const SharedTables<Tables>& table
     finish_pad(p, group, message, last_round<false>(tables, block, key.round(Rounds, buffer)));
 }
 
-/// Steps of 32 threads for the text, followed with GCM by steps of 32 messages for E(J0).
+/// Processes steps of 32 threads for the text, followed, for GCM, by steps of 32 messages for E(J0).
 template <int Rounds, int Tables, typename Keys>
 __device__ __forceinline__ void process_short(const CounterParams& p, const Keys& keys) {
     const SharedTables<Tables> tables;
@@ -203,7 +205,7 @@ __device__ __forceinline__ void process_long(const CounterParams& p, const Keys&
         std::uint32_t buffer[4];
         const std::uint32_t k[4] = {0, 0, 0, key.round(0, buffer)[3]};
 
-        // This lane's blocks of a window are unit_first + lane + 32 i. In the windows before `full_end` all blocks of
+        // This lane's blocks of a window are unit_first + lane + 32 i. In the windows before `full_end`, all blocks of
         // this share are whole.
         const std::uint32_t unit_first = static_cast<std::uint32_t>(of_message % CounterParams::shares) * share;
         auto window = static_cast<std::uint32_t>(of_message / CounterParams::shares * p.at_once);
@@ -220,8 +222,8 @@ __device__ __forceinline__ void process_long(const CounterParams& p, const Keys&
             const std::uint32_t windows = windows_of(text.blocks(), unit_first + 1);
             if (end_window > windows) end_window = windows;
             full_end = windows_of(text.whole, unit_first + share);
-            // For the first block of the share in this window: `offset` is the last byte of its counter, and `g` is the
-            // number above that byte, counted from the counter with its last 16 bits zero.
+            // For the first block of the share in this window, `offset` is the last byte of its counter, and `g` is the
+            // number above that byte, counted from the counter with its last 16 bits set to zero.
             offset = ((low & 0xff) + unit_first) & 0xff;
             g = (low + unit_first) / CounterParams::window + window;
             const std::uint64_t shift =
@@ -248,7 +250,7 @@ __device__ __forceinline__ void process_long(const CounterParams& p, const Keys&
                 b_next = prefix.b(tables, g & 0xff, k);
             }
             // If j wraps within the share, B(g) and B(g + 1) are needed, and B(g + 1) is used again for the next
-            // window. Beyond the last value of g, B(g + 1) is wrong; it is then not used.
+            // window. Beyond the last value of g, B(g + 1) is wrong, but it is not used.
             if (crosses) b = b_next;
             b_next = prefix.b(tables, (crosses ? g + 1 : g) & 0xff, k);
             if (!crosses) b = b_next;
@@ -264,7 +266,7 @@ __device__ __forceinline__ void process_long(const CounterParams& p, const Keys&
                 }
                 continue;
             }
-            // The end of the message, or a carry out of the last 16 bits within the share.
+            // At the end of the message, or if the last 16 bits overflow within the share.
             const CounterText text(group, message);
             const uint4 counter = text_counter(p, group, message);
             const std::uint64_t first = static_cast<std::uint64_t>(window) * CounterParams::window + unit_first;

@@ -2,9 +2,9 @@
 // message.
 //
 // GHASH reads a message as one row of blocks: associated data, text, lengths. Leading zeros, which do not change the
-// sum, extend the row to whole steps. Lane l of L then has blocks l, L + l, 2L + l …: it applies Horner's rule with
-// H^L, and finally multiplies by H^(L - l), which accounts for the blocks after its last one. Long messages are cut
-// into pieces. Each is hashed as such a row and then multiplied by the power of H that accounts for the blocks after
+// sum, extend the row to whole steps. Lane l of L processes blocks l, L + l, 2L + l …: it applies Horner's rule with
+// H^L, and finally multiplies by H^(L - l), which accounts for the blocks after its last block. Long messages are cut
+// into pieces. Each piece is hashed like a row and then multiplied by the power of H that accounts for the blocks after
 // the piece.
 #include "cuda/kernels/batch_message.cuh"
 #include "cuda/kernels/catalogue.hpp"
@@ -29,16 +29,16 @@ public:
           alignment_(g.alignment) {}
 
     [[nodiscard]] __device__ __forceinline__ std::uint64_t blocks() const { return aad_blocks_ + text_blocks_ + 1; }
-    /// The whole blocks of text are [plain_begin(), plain_end()).
+    /// The whole blocks of text have the numbers [plain_begin(), plain_end()).
     [[nodiscard]] __device__ __forceinline__ std::uint64_t plain_begin() const { return aad_blocks_; }
     [[nodiscard]] __device__ __forceinline__ std::uint64_t plain_end() const {
         return aad_blocks_ + text_bytes_ / block_bytes;
     }
-    /// Block `at` of the row, a whole block of text.
+    /// Returns block `at` of the row, which must be a whole block of text.
     [[nodiscard]] __device__ __forceinline__ FieldElement plain(std::uint64_t at) const {
         return element_of(load_block(text_ + (at - aad_blocks_) * block_bytes, alignment_));
     }
-    /// Any block of the row: associated data, text or lengths.
+    /// Returns any block of the row: associated data, text or lengths.
     [[nodiscard]] __device__ __forceinline__ FieldElement any(std::uint64_t block) const {
         if (block >= aad_blocks_ + text_blocks_) return length_block(aad_bytes_, text_bytes_);
         const bool of_text = block >= aad_blocks_;
@@ -55,7 +55,7 @@ private:
     std::uint32_t alignment_;
 };
 
-/// h^n for n > 0. The time depends on n, which is public.
+/// Returns h^n for n > 0. The time depends on n, which is public.
 __device__ inline FieldElement power_of(FieldElement h, std::uint64_t n) {
     FieldElement result = h;
 #pragma unroll 1
@@ -71,7 +71,7 @@ __device__ __forceinline__ std::uint64_t least(std::uint64_t a, std::uint64_t b)
 }
 
 /// `Lanes` lanes per message, or one warp per piece. Encryption adds E(J0) and writes tags; decryption stores digests.
-/// A piece adds its digest to that of the message.
+/// For a piece, the digest is added to the message's digest.
 template <int Lanes, bool Pieces>
 __global__ void __launch_bounds__(GcmBatch::ghash_threads, GcmBatch::ghash_blocks_each)
     ghash_batch_kernel(const __grid_constant__ GcmBatchParams p) {
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(GcmBatch::ghash_threads, GcmBatch::ghash_block
     const std::uint64_t warp = global_warp(), warps = global_warps();
     const std::uint64_t units = (p.end - p.first) * (Pieces ? p.pieces : 1);
     for (std::uint64_t first = warp * per_warp; first < units; first += warps * per_warp) {
-        // Lanes without a message compute the last message's values and do not store them.
+        // Lanes without a message compute the values of the last message and do not store them.
         const std::uint64_t unit = first + lane_id() / Lanes;
         const bool present = unit < units;
         const std::uint64_t number = p.first + (Pieces ? unit / p.pieces : present ? unit : units - 1);
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(GcmBatch::ghash_threads, GcmBatch::ghash_block
         const Multiplier skip(power);
 
         const std::uint64_t steps = (end - begin + Lanes - 1) / Lanes, missing = steps * Lanes - (end - begin);
-        // Steps in which every lane has a whole block of text.
+        // The steps in which every lane has a whole block of text.
         const std::uint64_t plain_begin = row.plain_begin() > begin ? row.plain_begin() - begin : 0;
         const std::uint64_t plain_end = least(row.plain_end(), end);
         const std::uint64_t from = (plain_begin + missing + Lanes - 1) / Lanes;
@@ -162,7 +162,7 @@ __global__ void __launch_bounds__(GcmBatch::other_threads) gcm_finish_kernel(con
     }
 }
 
-/// Computes J0 of messages whose IV is not 12 bytes long (SP 800-38D, 7.1, step 2). One thread per message.
+/// Computes J0 for messages whose IV is not 12 bytes long (SP 800-38D, 7.1, step 2). One thread per message.
 __global__ void __launch_bounds__(GcmBatch::most_j0_threads) gcm_j0_kernel(const __grid_constant__ GcmBatchParams p) {
     const std::uint64_t threads = global_threads();
     for (std::uint64_t number = p.first + global_thread(); number < p.end; number += threads) {
@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(GcmBatch::most_j0_threads) gcm_j0_kernel(const
             p.j0s[number] = block_of(h.times(y ^ length_block(0, g.iv_length)));
         }
         // The thread of a group's first message rewrites the group's descriptor. It writes a copy, because other
-        // threads still read the IVs.
+        // threads may still be reading the IVs.
         if (m.index == 0) {
             BatchGroup copy = g;
             if (g.iv_length != 12) {
@@ -192,8 +192,8 @@ __global__ void __launch_bounds__(GcmBatch::most_j0_threads) gcm_j0_kernel(const
     }
 }
 
-/// Makes tags from digests. Decryption compares them, and wipes each output that is not authentic. Every part of a
-/// message compares its tag again, which takes less time than waiting for another part to do so.
+/// Computes tags from digests. Decryption compares them, and wipes each output that is not authentic. Every part of a
+/// message compares the tag again, which takes less time than waiting for another part.
 __global__ void __launch_bounds__(WipeShape::threads) gcm_settle_kernel(const __grid_constant__ GcmSettleParams p) {
     const GcmBatchParams& batch = p.batch;
     wipe_parts(p.units, p.at_once, [&](std::uint64_t unit) -> Stretch {

@@ -1,5 +1,5 @@
-// Expands keys of messages on the device, one thread per key. S-box bytes come from conflict-free tables, so that the
-// time does not depend on a key.
+// Expands the keys of messages on the device, one thread per key. S-box bytes are read from conflict-free tables, so
+// that the time does not depend on a key.
 #include "cuda/kernels/batch_lookup.cuh"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/memory.cuh"
@@ -21,7 +21,7 @@ __device__ __forceinline__ std::uint32_t inv_mix_column(std::uint32_t v) {
     return (v8 ^ v4 ^ v2) ^ rotl(v9 ^ v2, 24) ^ rotl(v9 ^ v4, 16) ^ rotl(v9, 8);
 }
 
-/// The place of a thread's key and its slot; both are null if the thread has no key.
+/// The location of a thread's key and of its slot; both are null if the thread has no key.
 struct KeyPlace {
     const std::uint8_t* raw = nullptr;
     uint4* slot = nullptr;
@@ -42,8 +42,8 @@ struct KeyPlace {
     }
 };
 
-/// Stores two neighbouring blocks of this thread's slot and of its neighbour's slot; both threads call it. Each
-/// instruction writes both blocks of one slot, which are one 32-byte sector of memory.
+/// Stores two adjacent blocks of this thread's slot and of the adjacent thread's slot; both threads must call it. Each
+/// instruction writes both blocks of one slot, which form one 32-byte sector of memory.
 __device__ __forceinline__ void store_pair(uint4* slot, uint4* neighbours, unsigned at, uint4 first, uint4 second) {
     const bool odd = lane_id() % 2 != 0;
     const uint4 gives = odd ? first : second;
@@ -55,14 +55,14 @@ __device__ __forceinline__ void store_pair(uint4* slot, uint4* neighbours, unsig
     if (of_odd != nullptr) global(of_odd)[at + (odd ? 1 : 0)] = odd ? second : gets;
 }
 
-/// Key expansion (FIPS 197, 5.2), and for the inverse cipher 5.3.5.
+/// Key expansion (FIPS 197, 5.2), and for the inverse cipher as in 5.3.5.
 template <int Rounds, int Tables>
 __global__ void __launch_bounds__(BatchKeysLaunch::threads) batch_keys_kernel(const __grid_constant__ KeyParams p) {
     constexpr unsigned nk = Rounds - 6, words = 4 * (Rounds + 1);
     const SharedTables<Tables> tables;
     tables.fill(te0_table);
-    // A slot that outlives the batch is written completely: its key may be used in any mode, and nothing may remain of
-    // the key that it held before. The other slots are for this mode only, and are wiped as a whole.
+    // A slot that outlives the batch is written completely: its key may be used in any mode, and nothing of its
+    // previous key may remain. The other slots are only for this mode, and are wiped as a whole.
     const bool whole = p.batch.groups == nullptr;
     const bool hash_key = whole ? p.inverse == 0 : p.hash_key != 0;
     const std::uint64_t step = global_threads();

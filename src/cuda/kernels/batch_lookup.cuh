@@ -1,4 +1,4 @@
-// Finds the message that a unit of work belongs to, and round keys where each message has its own.
+// Finds the message to which a unit of work belongs, and the round keys if each message has its own key.
 #pragma once
 
 #include "aes/types.hpp"
@@ -8,7 +8,7 @@
 
 namespace warpaes::cuda {
 
-/// The last group whose `First` in `array` is at or below `at`. `array` has one element per group.
+/// Returns the last group whose `First` in `array` is at most `at`. `array` has one element per group.
 template <auto First, typename Element>
 __device__ __forceinline__ std::uint32_t find_in(const Element* array, std::uint32_t groups, std::uint64_t at) {
     std::uint32_t low = 0, high = groups;
@@ -28,7 +28,7 @@ __device__ inline std::uint32_t find_group(const Params& p, std::uint64_t at) {
     return find_in<First>(p.groups, p.group_count, at);
 }
 
-/// Like the above, but searches from `group`, which begins at or before `at`.
+/// Like find_in(), but searches from `group`, which begins at or before `at`.
 template <std::uint64_t BatchGroup::*First>
 __device__ __forceinline__ std::uint32_t walk_to_group(const BatchParams& p, std::uint32_t group, std::uint64_t at) {
     while (group + 1 < p.group_count && p.groups[group + 1].*First <= at) ++group;
@@ -54,8 +54,8 @@ struct SlotKey {
     }
 };
 
-/// Round keys of one of a few keys that are kernel parameters. A load from the constant bank takes no pass of the
-/// load-store unit, which the lookups need, and no registers beyond the round.
+/// Round keys of one of a few keys that are kernel parameters. A load from the constant bank occupies neither the
+/// load-store unit, which the lookups use, nor registers beyond the round.
 struct FewKey {
     const FewKeys& keys;
     std::uint32_t number;
@@ -70,8 +70,8 @@ struct FewKey {
 };
 
 /// Round keys of a slot, starting at `First`, kept in registers for many blocks. Reading a round key for all lanes
-/// takes four passes of the load-store unit, as many as four lookups. There is room for ten round keys; for AES-256,
-/// two more are read from the slot every time.
+/// takes four passes of the load-store unit, as many as four lookups. Registers suffice for ten round keys; for
+/// AES-256, two more are read from the slot every time.
 template <int Rounds, int First>
 struct RegisterKey {
     static constexpr int end = Rounds < First + 10 ? Rounds + 1 : First + 10;
@@ -91,7 +91,7 @@ struct RegisterKey {
     }
 };
 
-/// The source of the keys for the rounds from `First` if there are many blocks.
+/// Returns the source of the keys for the rounds from `First`, for many blocks.
 template <int Rounds, int First>
 __device__ __forceinline__ SharedKey at_hand(const SharedKey& key) {
     return key;
@@ -105,8 +105,8 @@ __device__ __forceinline__ RegisterKey<Rounds, First> at_hand(const SlotKey& key
     return RegisterKey<Rounds, First>(key);
 }
 
-/// The places of the keys of a batch's messages, with one type for each kind of batch. `at` returns the key of a
-/// message, and `kept` is the part that a thread keeps while it goes from message to message.
+/// The locations of the keys of a batch's messages, with one type for each kind of batch. `at` returns the key of a
+/// message, and `kept` returns the part that a thread keeps between messages.
 struct FromOneKey {
     static constexpr bool in_registers = false;
     const BatchParams& p;
@@ -128,7 +128,7 @@ struct FromSlots {
     }
 };
 
-/// All round keys of the messages that a thread processes one after the other, for kernels that do not know the next
+/// All round keys of the messages that a thread processes one after another, for kernels that cannot determine the next
 /// key in advance. They stay in registers until a message has a different key.
 template <int Rounds, typename Keys>
 class KeptKey {
@@ -186,7 +186,7 @@ __device__ __forceinline__ KeyOf<OneKey> key_of(const BatchParams& p, const Batc
     return keys_of<OneKey>(p).at(group, message);
 }
 
-/// Rounds `First` … `Rounds`, like rounds_from.
+/// Rounds `First` … `Rounds`; like rounds_from.
 template <bool Inverse, int Rounds, int First, int Tables, typename Key>
 __device__ __forceinline__ uint4 rounds_with(const SharedTables<Tables>& t, uint4 s, const Key& key) {
     std::uint32_t buffer[4];

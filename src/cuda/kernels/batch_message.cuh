@@ -11,7 +11,7 @@ namespace warpaes::cuda {
 /// Message `number` of a launch.
 struct BatchMessage {
     const BatchGroup* group;
-    std::uint64_t index;  ///< within the group
+    std::uint64_t index;  ///< index within the group
 
     template <typename Params>
     __device__ __forceinline__ BatchMessage(const Params& p, std::uint64_t number)
@@ -43,8 +43,8 @@ __device__ __forceinline__ void store_tail(std::uint8_t* p, uint4 block, unsigne
     }
 }
 
-/// Encryption writes the message's tag. Decryption compares it in constant time, records the result in `failed` if it
-/// `records`, and returns whether the tag was right.
+/// Encryption writes the message's tag. Decryption compares it in constant time, records the result in `failed` if
+/// `records` is set, and returns whether the tag was right.
 __device__ __forceinline__ bool settle_tag(const BatchMessage& m, uint4 tag, bool decrypts, bool records = true) {
     const BatchGroup& g = *m.group;
     std::uint8_t* const at = g.tag + m.index * g.tag_stride;

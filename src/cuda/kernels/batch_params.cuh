@@ -1,5 +1,5 @@
 // Parameters of the kernels for batches: groups of messages in device memory (backend/group.hpp), sorted and numbered
-// by the host. A kernel finds the message that a thread works on by binary search over these numbers.
+// by the host. By binary search over these numbers, a kernel finds the message that a thread processes.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace warpaes::cuda {
 
-/// A MessageGroup whose pointers all point to device memory.
+/// A MessageGroup whose pointers all refer to device memory.
 struct alignas(16) BatchGroup {
     const std::uint8_t* input;
     std::uint8_t* output;
@@ -26,7 +26,7 @@ struct alignas(16) BatchGroup {
     std::int32_t* statuses;
     std::uint64_t input_stride, output_stride, iv_stride, aad_stride, tag_stride;
     std::uint64_t key_stride;  ///< in blocks: 0 or key_slot_blocks
-    /// Raw per-message keys from which the slots are made; or null.
+    /// Raw per-message keys from which the slots are computed; may be null.
     const std::uint8_t* raw_keys;
     std::uint64_t raw_key_stride;
     std::uint64_t count;
@@ -37,7 +37,7 @@ struct alignas(16) BatchGroup {
     std::uint32_t iv_length;
     std::uint32_t tag_length;
     std::uint16_t alignment;   ///< alignment of inputs, outputs and their strides: 16, 4 or 1
-    std::uint16_t lanes;       ///< log2 of the number of threads that share a message, for kernels that need it
+    std::uint16_t lanes;       ///< log2 of the number of threads that share a message; only for some kernels
     std::uint32_t key_number;  ///< number in FewKeys
 };
 
@@ -45,10 +45,10 @@ struct alignas(16) BatchGroup {
 struct BatchParams {
     const BatchGroup* groups;
     std::uint32_t group_count;
-    std::uint32_t one_key;   ///< nonzero: all messages have the key of `round_keys`, which are constant-bank operands
-    std::uint64_t messages;  ///< number of messages in all groups
-    std::uint64_t units;     ///< number of units in all groups
-    unsigned long long* ticket;  ///< the next unit of work, zero at first; for kernels that hand units out
+    std::uint32_t one_key;       ///< nonzero: the key of all messages is `round_keys`, which are constant-bank operands
+    std::uint64_t messages;      ///< number of messages in all groups
+    std::uint64_t units;         ///< number of units in all groups
+    unsigned long long* ticket;  ///< the next unit of work, initially zero; for kernels that assign units dynamically
     std::uint32_t round_keys[60];
 };
 
@@ -60,8 +60,8 @@ struct FewKeys {
 
 /// Blocks (batch_blocks.cu).
 struct BlockParams {
-    BatchParams batch;  ///< units are blocks, a partial one included
-    /// Decryption in place that chains on ciphertext: the ciphertext block before each warp's stretch, saved
+    BatchParams batch;  ///< units are blocks, including a partial block
+    /// For in-place decryption that chains on ciphertext: the ciphertext block before each warp's stretch, saved
     /// beforehand. Otherwise null.
     uint4* boundaries;
 };
@@ -70,11 +70,11 @@ struct BlockParams {
 struct XtsPart {
     const uint4* tweak_keys;      ///< slot of the tweak key
     std::uint64_t first_tweak;    ///< number of data units in the launch's earlier groups
-    std::uint64_t unit_bytes;     ///< bytes of a data unit; at most those of the message
+    std::uint64_t unit_bytes;     ///< bytes of a data unit; at most the length of the message
     std::uint32_t unit_blocks;    ///< whole blocks of a data unit
     std::uint32_t message_units;  ///< data units of a message
-    std::uint32_t unit_step;      ///< difference between the numbers of neighbouring data units
-    std::uint64_t blocks;         ///< whole blocks of a message, of all its data units
+    std::uint32_t unit_step;      ///< difference between the numbers of consecutive data units
+    std::uint64_t blocks;         ///< whole blocks of a message, in all its data units
 };
 
 struct BatchXtsParams {
@@ -89,15 +89,15 @@ struct BatchXtsParams {
 struct CounterParams {
     static constexpr std::uint32_t window = 256;                    ///< blocks
     static constexpr int width = 2;                                 ///< groups of 32 blocks in a share of a window
-    static constexpr std::uint32_t shares = window / (32 * width);  ///< shares of a window, each in a task of its own
+    static constexpr std::uint32_t shares = window / (32 * width);  ///< shares of a window, each in a separate task
 
     BatchParams batch;
-    std::uint32_t gcm;  ///< nonzero: 32-bit counters that follow J0; else 128-bit counters that start at the IV
-    /// The amount of work that a warp takes at a time: steps of 32 threads, or windows of a long message.
+    std::uint32_t gcm;  ///< nonzero: 32-bit counters that follow J0; 0: 128-bit counters that start at the IV
+    /// The amount of work that a warp claims at a time: steps of 32 threads, or windows of a long message.
     std::uint32_t at_once;
     uint4* pads;  ///< GCM: E(J0) of every message of the launch, or null
 
-    /// Number of tasks that a long message is cut into.
+    /// Returns the number of tasks into which a long message is cut.
     static __host__ __device__ std::uint64_t tasks_of(std::uint64_t bytes, std::uint32_t at_once) {
         const std::uint64_t windows = (bytes / 16 + (bytes % 16 != 0) + window - 1) / window;
         return shares * ((windows + at_once - 1) / at_once);
@@ -114,29 +114,29 @@ struct SegmentParams {
 /// Serial modes (batch_serial.cu).
 struct SerialParams {
     BatchParams batch;
-    std::uint32_t
-        warps;  ///< number of warps per thread block that process messages; the others only help to fill the tables
+    std::uint32_t warps;  ///< number of warps per thread block that process messages; the other warps only help to fill
+                          ///< the tables
     std::uint32_t staged;    ///< nonzero: there are staging buffers in shared memory after the tables
     std::uint32_t decrypts;  ///< CCM, CMAC
 };
 
-/// Keys (batch_keys.cu): either the groups of a bucket, where those with raw keys get slots; or keys with the addresses
-/// of their slots, which other batches may read, in any mode.
+/// Keys (batch_keys.cu): either the groups of a bucket, whose raw keys get slots; or keys with the addresses of their
+/// slots, which other batches may read, in any mode.
 struct KeyParams {
-    /// Up to this many keys are parameters, so no memory with keys has to be wiped in stream order.
+    /// Up to this many keys are passed as parameters, so no memory with keys has to be wiped in stream order.
     static constexpr unsigned most_few = 64, stride = 32;
 
     BatchParams batch;    ///< the bucket's groups, or null
-    std::uint64_t count;  ///< messages of the groups, or keys
+    std::uint64_t count;  ///< number of messages in the groups, or number of keys
 
-    const std::uint8_t* raw;  ///< `count` keys; null: they are `few`
+    const std::uint8_t* raw;  ///< `count` keys; null: the keys are in `few`
     uint4* const* targets;
     alignas(4) std::uint8_t few[most_few * stride];
     uint4* few_targets[most_few];
 
-    std::uint32_t inverse;  ///< make round keys of the equivalent inverse cipher
-    std::uint32_t
-        hash_key;  ///< a bucket's slots also get E(K, 0); other slots always have it in addition to forward keys
+    std::uint32_t inverse;   ///< whether to compute round keys of the equivalent inverse cipher
+    std::uint32_t hash_key;  ///< whether a bucket's slots also contain E(K, 0); other slots contain it whenever they
+                             ///< contain forward keys
 };
 
 /// GHASH and tags (batch_gcm.cu).
@@ -145,8 +145,8 @@ struct GcmBatchParams {
 
     const BatchGroup* groups;
     std::uint32_t group_count;
-    std::uint64_t first, end;  ///< numbers of messages
-    std::uint64_t pieces;      ///< pieces of a message of the longest group
+    std::uint64_t first, end;  ///< message numbers
+    std::uint64_t pieces;      ///< number of pieces of a message in the longest group
     BatchGroup* rewritten;     ///< copies of the groups, with J0s as their IVs
     uint4* j0s;                ///< J0 of every message whose IV is not 12 bytes long
     uint4* pads;               ///< E(J0) of every message
@@ -154,19 +154,19 @@ struct GcmBatchParams {
     std::uint32_t decrypts;
 };
 
-/// Neighbouring messages under the same key, longest first.
+/// Consecutive messages under the same key, longest first.
 struct KeyRun {
-    std::uint64_t first, messages;  ///< number of the first message, and number of messages
+    std::uint64_t first, messages;  ///< number of the first message, and count of messages
     std::uint32_t first_tile;       ///< number of tiles in the launch's earlier runs
     const uint4* key;               ///< slot
 };
 
-/// GHASH and tags of messages under one key or a few (ghash_messages.cu).
+/// GHASH and tags of messages under one key or a few keys (ghash_messages.cu).
 struct GcmRowsParams {
     GcmBatchParams batch;
     std::uint32_t most_edges;  ///< maximum number of a message's blocks that are not whole blocks of text
     std::uint32_t tiles_at_once, tiles;
-    const KeyRun* runs;  ///< null: all messages are under the key of `powers`
+    const KeyRun* runs;  ///< null: all messages use the key of `powers`
     std::uint32_t run_count;
     const FieldElement* run_powers;       ///< HashKey::count for each run: H^1 …
     FieldElement powers[HashKey::count];  ///< H^1 …
@@ -203,22 +203,22 @@ struct RunPowersParams {
 struct GcmSettleParams {
     GcmBatchParams batch;
     std::uint64_t units;
-    /// Nonzero: messages are long, and units are the tasks that counters cut them into (CounterParams). 0: a unit is a
-    /// message, with its number.
+    /// Nonzero: messages are long, and units are the tasks into which counters cut them (CounterParams). 0: a unit is a
+    /// message, and its number is the message number.
     std::uint32_t windows;
-    std::uint32_t at_once;  ///< units that a warp takes at a time
+    std::uint32_t at_once;  ///< units that a warp claims at a time
 };
 
-/// GHASH of long messages under keys of their own (ghash_keys.cu): every text is `rows` rows of `row_blocks` blocks,
-/// with leading zeros.
+/// GHASH of long messages under their own keys (ghash_keys.cu): every text consists of `rows` rows of `row_blocks`
+/// blocks, with leading zeros.
 struct GhashKeysParams {
     const BatchGroup* groups;
     std::uint32_t group_count;
-    std::uint64_t first, end;  ///< numbers of messages
+    std::uint64_t first, end;  ///< message numbers
     std::uint32_t rows, row_blocks;
-    FieldElement* powers;  ///< GhashKeys::powers_of for each message from `first` on
-    uint4* digests;        ///< one per row for each message from `first` on
-    uint4* sums;           ///< digest of the text, by number of the message
+    FieldElement* powers;  ///< GhashKeys::powers_of powers for each message, starting with `first`
+    uint4* digests;        ///< one per row for each message, starting with `first`
+    uint4* sums;           ///< digests of the texts, indexed by message number
     std::uint32_t decrypts;
 };
 

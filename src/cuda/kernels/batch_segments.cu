@@ -1,5 +1,5 @@
-// CFB8 and CFB1 decryption of many messages: one thread per byte, which takes one encryption or eight. The ciphertext
-// is copied beforehand, one message after the other, because the work may be in place.
+// CFB8 and CFB1 decryption of many messages: one thread per byte, with one encryption or eight. The ciphertext is
+// copied beforehand, one message after another, because the work may be in place.
 #include "cuda/kernels/batch_lookup.cuh"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/segments.cuh"
@@ -7,7 +7,7 @@
 
 namespace warpaes::cuda {
 
-/// The message and the offset in it that correspond to byte `unit` of the launch.
+/// The message that corresponds to byte `unit` of the launch, and the offset in that message.
 struct BatchByte {
     const BatchGroup& group;
     std::uint64_t message, at;

@@ -1,13 +1,15 @@
 // Many messages in modes where each block depends on the previous one: CBC, CFB and OFB encryption, CMAC, CCM.
 //
-// A thread takes a message and keeps its round keys in registers, so the messages of a warp may have 32 keys. A warp
-// takes 32 messages of about the same length (the host has sorted the groups), the longest first. An atomic counter
-// hands them out instead of a fixed schedule, so that the multiprocessors share the work evenly for any batch.
+// A thread processes one message and keeps its round keys in registers, so the messages of a warp may have 32 different
+// keys. A warp processes 32 messages of about the same length (the host has sorted the groups), the longest first. An
+// atomic counter assigns the messages instead of a fixed schedule, so that the multiprocessors share the work evenly
+// for any batch.
 //
-// If each thread read its own message, every lane would touch a different cache line: 32 passes for every load. So a
-// warp moves 64 bytes of each of its messages at a time through shared memory, four lanes per message, and loads the
-// next 64 bytes while it encrypts these. Blocks are placed so that neither side has bank conflicts. Lanes read and
-// write the ends of messages on their own, and messages that are not aligned to words.
+// If each thread read its own message, every lane would access a different cache line: 32 passes for every load.
+// Therefore a warp moves 64 bytes of each of its messages at a time through shared memory, with four lanes per message,
+// and loads the next 64 bytes while it encrypts the current 64. Blocks are placed so that neither side has bank
+// conflicts. The ends of messages, and messages that are not aligned to words, are read and written by individual
+// lanes.
 #include <span>
 
 #include "aes/cmac.hpp"
@@ -22,19 +24,20 @@
 
 namespace warpaes::cuda {
 
-inline constexpr unsigned stage_blocks = 4;  ///< blocks of each message at a time
+inline constexpr unsigned stage_blocks = 4;  ///< blocks of each message that are moved at a time
 inline constexpr unsigned stage_bytes = warp_lanes * stage_blocks * static_cast<unsigned>(block_bytes);
 inline constexpr unsigned serial_stages = 2;
 inline constexpr unsigned serial_shared_bytes_per_warp = serial_stages * stage_bytes;
 
-/// The place of block `block` of message `message` in a stage. Eight lanes that read one block each of eight messages,
-/// or two times four lanes that read the four blocks of a message, access eight different groups of four banks.
+/// Returns the offset of block `block` of message `message` in a stage. Eight lanes that read one block of each of
+/// eight messages, or two groups of four lanes that read the four blocks of a message, access eight different groups of
+/// four banks.
 __device__ __forceinline__ unsigned staged_at(unsigned message, unsigned block) {
     return (message * stage_blocks + (block ^ (message / 2 % stage_blocks))) * static_cast<unsigned>(block_bytes);
 }
 
-/// The minimum over the warp. Since 8.0 this is a single instruction. The compiler knows that all lanes get the same
-/// result, so it keeps values derived from it in uniform registers.
+/// Returns the minimum over the warp. Since 8.0 this is a single instruction. The compiler can assume that all lanes
+/// get the same result, so it keeps values derived from it in uniform registers.
 __device__ __forceinline__ std::uint32_t least_of_warp(std::uint32_t v) {
 #if !defined(WARPAES_SIMT) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     return __reduce_min_sync(full_warp, v);
@@ -119,8 +122,8 @@ public:
         }
     }
 
-    /// Processes the next block of text, of which `bytes` bytes (CFB1: bits) are valid and the rest are zeros. Returns
-    /// the block of output.
+    /// Processes the next block of text, of which `bytes` bytes (CFB1: bits) are valid and the others are zeros.
+    /// Returns the block of output.
     __device__ __forceinline__ uint4 next(uint4 text, unsigned bytes) {
         if constexpr (M == Mode::cbc || M == Mode::cmac) {
             return chain_ = encrypted(text ^ chain_);
@@ -145,8 +148,8 @@ public:
         }
     }
 
-    /// CMAC: the last block, of `bytes` bytes, padded and masked with its subkey (SP 800-38B, 6.2); the chaining value
-    /// is added later. `l`: E(K, 0).
+    /// CMAC: returns the last block, of `bytes` bytes, padded and masked with its subkey (SP 800-38B, 6.2); the
+    /// chaining value is added later. `l` is E(K, 0).
     [[nodiscard]] __device__ __forceinline__ static uint4 last_of_cmac(uint4 text, unsigned bytes, uint4 l) {
         FieldElement subkey = doubled(element_of(l));
         if (bytes == block_bytes) return text ^ block_of(subkey);
@@ -167,12 +170,13 @@ private:
         return cipher<false, Rounds>(tables_, block, keys_);
     }
 
-    /// Like `doubled` of aes/cmac.hpp.
+    /// Like `doubled` in aes/cmac.hpp.
     [[nodiscard]] __device__ __forceinline__ static FieldElement doubled(FieldElement e) {
         return {(e.high << 1) | (e.low >> 63), (e.low << 1) ^ ((0 - (e.high >> 63)) & 0x87)};
     }
 
-    /// Computes the block that hides the tag, the first block of the key stream, and the MAC of what precedes the text.
+    /// Computes the block that masks the tag, the first block of the key stream, and the MAC of the data before the
+    /// text.
     __device__ __forceinline__ void begin_ccm(const BatchGroup& g, std::span<const std::uint8_t> nonce,
                                               const std::uint8_t* aad) {
         counter_ = block_of(ccm_counter0(nonce));
@@ -370,7 +374,7 @@ __device__ __forceinline__ void run_serial_warp(const SharedTables<Tables>& tabl
             if (!settle_tag(m, chain.tag(), p.decrypts != 0) && Chain::has_output) wrong = {out, length};
         }
     }
-    // One thread has encrypted each message, so the time for a warp to wipe 32 of them is negligible.
+    // Each message was encrypted by one thread, so the time that a warp needs to wipe 32 messages is negligible.
     if constexpr (uses_tag(M) && Chain::has_output) wipe_stretches(wrong);
     __syncwarp();
 }
@@ -384,7 +388,7 @@ __global__ void __launch_bounds__(SerialBatchShape::most_threads, 1)
     if (warp >= p.warps) return;
     unsigned char* const stages = dynamic_shared() + table_bytes<Tables> + warp * serial_shared_bytes_per_warp;
 
-    // The first 32 messages of each warp are fixed. Otherwise the multiprocessor that starts first would take the
+    // The first 32 messages of each warp are fixed. Otherwise the multiprocessor that starts first would claim the
     // longest messages.
     const auto all = static_cast<std::uint32_t>((p.batch.messages + warp_lanes - 1) / warp_lanes);
     for (std::uint32_t next = blockIdx.x + warp * gridDim.x; next < all;) {

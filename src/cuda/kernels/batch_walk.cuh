@@ -1,4 +1,4 @@
-// A thread's walk through the blocks of many messages, which are numbered one after the other: 32 blocks at each step.
+// A thread's walk through the blocks of many messages, which are numbered consecutively: 32 blocks at each step.
 #pragma once
 
 #include "cuda/kernels/batch_lookup.cuh"
@@ -7,14 +7,15 @@ namespace warpaes::cuda {
 
 class BlockWalk {
 public:
-    /// `blocks_of(group)`: blocks of one message of the group. Every group that the walk enters has at least one.
+    /// `blocks_of(group)` returns the number of blocks in one message of the group, which is at least one for every
+    /// group that the walk enters.
     template <typename BlocksOf>
     __device__ __forceinline__ void begin(const BatchParams& p, std::uint64_t unit, const BlocksOf& blocks_of) {
         group_ = find_group<&BatchGroup::first_unit>(p, unit);
         enter(p, unit, blocks_of);
     }
 
-    /// `unit` is 32 more than in the previous call.
+    /// `unit` must be 32 more than in the previous call.
     template <typename BlocksOf>
     __device__ __forceinline__ void advance(const BatchParams& p, std::uint64_t unit, const BlocksOf& blocks_of) {
         if (unit >= end_) {

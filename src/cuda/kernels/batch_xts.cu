@@ -40,13 +40,13 @@ __global__ void __launch_bounds__(most_table_threads, 1) batch_tweaks_kernel(con
     }
 }
 
-/// The place of a block, in memory and in its data unit.
+/// The position of a block, in memory and in its data unit.
 struct XtsPlace {
     const std::uint8_t* in;
     std::uint8_t* out;
     std::uint64_t number;   ///< number of the data unit in the launch
     std::uint32_t of_unit;  ///< number of the block in its data unit
-    std::uint32_t steals;   ///< bytes of the partial block after it, in the last whole block of a unit; otherwise 0
+    std::uint32_t steals;   ///< bytes of the following partial block, for the last whole block of a unit; otherwise 0
 
     __device__ __forceinline__ XtsPlace(const BatchXtsParams& p, const BlockWalk& walk) {
         const BatchGroup& group = p.batch.groups[walk.group()];
@@ -82,7 +82,7 @@ __device__ __forceinline__ void process_units(const BatchXtsParams& p, const Key
     KeptKey<Rounds, Keys> key(keys);
     uint4 tweak{};
     std::uint64_t tweak_of = ~std::uint64_t{0};
-    // A block is loaded while the one before it is encrypted or decrypted.
+    // Each block is loaded while the previous block is encrypted or decrypted.
     XtsPlace next(p, walk);
     uint4 next_text = load_block_early(next.in, next.alignment());
     for (;;) {
@@ -105,7 +105,7 @@ __device__ __forceinline__ void process_units(const BatchXtsParams& p, const Key
         }
 
         // Ciphertext stealing (IEEE 1619, 5.3.2 and 5.4.2): the thread of the last whole block also processes the
-        // partial one.
+        // partial block.
         const uint4 after = times_power_of_x(tweak, 1);
         uint4 mask = here.steals != 0 && inverse ? after : tweak;
         for (int turn = 0;; ++turn) {

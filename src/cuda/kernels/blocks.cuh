@@ -1,9 +1,9 @@
 // ECB in both directions, CBC decryption and CFB128 decryption: one thread per block, and one contiguous stretch of the
 // message per warp.
 //
-// CBC and CFB decryption need the ciphertext block before each block. Within a warp's stretch it comes from the
-// neighbouring lane, so work in place never reads what it has already overwritten. The block before a stretch belongs
-// to another warp; for in-place work, it is saved beforehand (save_boundaries).
+// CBC and CFB decryption require the ciphertext block before each block. Within a warp's stretch, that block comes from
+// the adjacent lane, so in-place work never reads blocks that it has already overwritten. The block before a stretch
+// belongs to another warp; for in-place work, it is saved beforehand (save_boundaries).
 #pragma once
 
 #include "aes/types.hpp"
@@ -14,10 +14,11 @@
 
 namespace warpaes::cuda {
 
-/// The blocks that a warp owns: all warps of the grid share the message's groups of 32 blocks as evenly as possible.
+/// The blocks that a warp processes: all warps of the grid share the message's groups of 32 blocks as evenly as
+/// possible.
 struct Stretch {
     std::uint64_t first;
-    std::uint64_t last;  ///< one past the end; may be beyond the end of the message
+    std::uint64_t last;  ///< one past the last block; may be beyond the end of the message
 
     __host__ __device__ Stretch(std::uint64_t blocks, std::uint64_t warp, std::uint64_t warps) {
         const std::uint64_t groups = (blocks + warp_lanes - 1) / warp_lanes;

@@ -1,14 +1,14 @@
 // The cipher on replicated, conflict-free T-tables in shared memory.
 //
-// Shared memory has 32 banks of 4 bytes. Lanes of a warp that read different words of one bank cause a bank conflict
-// and are served one after the other. So every table entry is stored 32 times, once in each bank, and a lane reads only
-// its own bank: a lookup takes one pass for any indices. This makes lookups fast, and their timing independent of key
-// and data.
+// Shared memory has 32 banks of 4 bytes. Lanes of a warp that read different words of the same bank cause a bank
+// conflict and are served one after another. Therefore every table entry is stored 32 times, once in each bank, and a
+// lane reads only its own bank: a lookup takes one pass for any indices. This makes lookups fast, and their timing
+// independent of key and data.
 //
 // Row e is 256 bytes: T0[e] for 32 lanes, then T1[e] for 32 lanes. With four tables, rows of T0 | T1 fill the first 64
-// KiB and rows of T2 | T3 the second. With two tables there is only the first half, and T2 and T3 are rotations of T0
-// and T1 by 16 bits; this layout is for GPUs with less than 128 KiB of shared memory per thread block. The offset of
-// lane l's copy of T0[b] is then b * 256 + l * 4: byte 1 is b and byte 0 is 4l, and one PRMT puts both in place. T1, T2
+// KiB and rows of T2 | T3 the second 64 KiB. With two tables there is only the first half, and T2 and T3 are rotations
+// of T0 and T1 by 16 bits; this layout is for GPUs with less than 128 KiB of shared memory per thread block. The offset
+// of lane l's copy of T0[b] is then b * 256 + l * 4: byte 1 is b and byte 0 is 4l, and one PRMT combines both. T1, T2
 // and T3 are at constant offsets, which the load instruction adds at no cost.
 #pragma once
 
@@ -56,15 +56,15 @@ public:
     __device__ __forceinline__ explicit SharedTables(unsigned offset = 0)
         : base_(dynamic_shared() + offset), lane4_(lane_id() * 4) {}
 
-    /// Called by all threads of the block before any lookup; ends with a barrier.
+    /// Must be called by all threads of the block before any lookup; ends with a barrier.
     __device__ __forceinline__ void fill(const TTable& t0) const {
         write(t0, threadIdx.x, blockDim.x);
         __syncthreads();
     }
 
-    /// Writes the share of thread `thread` out of `threads`, which must be whole warps. The caller must then call a
-    /// barrier. Eight lanes write 16 bytes each of a 128-byte copy of an entry, so a warp writes two rows of two tables
-    /// at a time.
+    /// Writes the share of thread `thread` out of `threads`, which must be a multiple of the warp size. The caller must
+    /// then execute a barrier. Eight lanes each write 16 bytes of a 128-byte copy of an entry, so a warp writes two
+    /// rows of two tables at a time.
     __device__ __forceinline__ void write(const TTable& t0, unsigned thread, unsigned threads) const {
         constexpr unsigned steps = 256 * (Tables / 2) * 16, at_once = 8;
         // Eight loads are in flight at a time, because eight take no longer than one.
@@ -97,8 +97,8 @@ private:
     std::uint32_t lane4_;
 };
 
-/// The column from which ShiftRows takes row `row` of column `c`: column c + row of the state, or c - row in the
-/// inverse cipher.
+/// Returns the column from which ShiftRows moves row `row` to column `c`: column c + row of the state, or c - row in
+/// the inverse cipher.
 template <bool Inverse>
 __device__ __forceinline__ std::uint32_t shifted(uint4 s, unsigned c, unsigned row) {
     return word_of(s, (Inverse ? c + 4 - row : c + row) % 4);
@@ -125,12 +125,12 @@ public:
     __device__ __forceinline__ explicit SharedTables(unsigned offset = 0)
         : base_(dynamic_shared() + offset), lane8_(lane_id() * 8) {}
 
-    /// Called by all threads of the block, before any lookup; ends with a barrier.
+    /// Must be called by all threads of the block before any lookup; ends with a barrier.
     __device__ __forceinline__ void fill(const TTable& t0) const {
         fill(t0, [] {});
     }
 
-    /// Like the above; `meanwhile()` runs while a thread's first entries are loaded from memory.
+    /// Like fill() above, but calls `meanwhile()` while a thread's first entries are loaded from memory.
     template <typename Meanwhile>
     __device__ __forceinline__ void fill(const TTable& t0, const Meanwhile& meanwhile) const {
         constexpr unsigned steps = 256 * 8, at_once = 8;
@@ -161,8 +161,8 @@ private:
     std::uint32_t lane8_;
 };
 
-/// The last round has no MixColumns, so it needs only the substituted bytes, which T0 contains as well. te0[x] = (2s,
-/// s, s, 3s): s is byte 1. td0[x] = (14s, 9s, 13s, 11s): 14 ^ 9 ^ 13 ^ 11 = 1, so s is the sum of all four bytes.
+/// The last round has no MixColumns, so it needs only the substituted bytes, which T0 also contains. te0[x] = (2s, s,
+/// s, 3s), so s is byte 1. td0[x] = (14s, 9s, 13s, 11s), and 14 ^ 9 ^ 13 ^ 11 = 1, so s is the sum of all four bytes.
 template <bool Inverse, int Tables>
 __device__ __forceinline__ uint4 last_round(const SharedTables<Tables>& t, uint4 s, const std::uint32_t* key) {
     std::uint32_t out[4];
@@ -194,7 +194,7 @@ __device__ __forceinline__ uint4 rounds_from(const SharedTables<Tables>& t, uint
 }
 
 /// Rounds 1 … of the cipher as a rolled loop, for the few blocks that a kernel encrypts in addition to its main work:
-/// in a short loop, few instructions have to be fetched into the instruction cache.
+/// for a short loop, few instructions have to be fetched into the instruction cache.
 template <int Rounds, int Tables>
 __device__ __forceinline__ uint4 rounds_in_a_loop(const SharedTables<Tables>& t, uint4 s, const std::uint32_t* keys) {
 #pragma unroll 1

@@ -1,5 +1,5 @@
-// Asynchronous copies from device memory to shared memory (compute capability 8.0). Before 8.0 a copy is complete when
-// its call returns.
+// Asynchronous copies from device memory to shared memory (compute capability 8.0 and later). Before 8.0, a copy is
+// complete when its function returns.
 #pragma once
 
 #include "cuda/kernels/simt.cuh"
@@ -22,7 +22,7 @@ __device__ __forceinline__ void copy_async_16(unsigned char* shared, const std::
 #endif
 }
 
-/// Copies 16 bytes if `present`; otherwise writes 16 zeros without reading `from`.
+/// Copies 16 bytes if `present` is set; otherwise writes 16 zeros without reading `from`.
 __device__ __forceinline__ void copy_async_16_if(bool present, unsigned char* shared, const std::uint8_t* from) {
 #if defined(WARPAES_COPY_ASYNC)
     asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;"
@@ -46,7 +46,7 @@ __device__ __forceinline__ void copy_async_4(unsigned char* shared, const std::u
 #endif
 }
 
-/// Makes a group of the copies that this thread has issued since the last commit.
+/// Combines the copies that this thread has issued since the last commit into a group.
 __device__ __forceinline__ void copy_async_commit() {
 #if defined(WARPAES_COPY_ASYNC)
     asm volatile("cp.async.commit_group;" ::: "memory");

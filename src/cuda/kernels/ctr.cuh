@@ -1,20 +1,20 @@
 // CTR with counter caching.
 //
-// The first rounds of two counters that differ only in their last byte are nearly the same. Let j be byte 15 of the
+// The first rounds are nearly identical for two counters that differ only in their last byte. Let j be byte 15 of the
 // counter block and g byte 14; bytes 0 to 13 stay the same for 65,536 blocks. Byte 15 is row 3 of column 3 and byte 14
-// is row 2 of column 3, so ShiftRows moves j to column 0 only and g to column 1 only. After round 1, with T-tables:
+// is row 2 of column 3, so ShiftRows moves j only to column 0 and g only to column 1. After round 1, with T-tables:
 //
 //     t0(j) = c0 ^ T3[j ^ k],  t1(g) = c1 ^ T2[g ^ k'],  t2 and t3 fixed.
 //
-// In round 2 each column takes one byte of every column of the state, and the four lookups are added. So
+// In round 2, each column uses one byte of every column of the state, and the four lookups are added. Therefore
 //
 //     state after round 2 = A(j) ^ B(g),   A(j) = (T0[t0.0], T3[t0.3], T2[t0.2], T1[t0.1]),
 //                                          B(g) = (T1[t1.1], T0[t1.0], T3[t1.3], T2[t1.2]) ^ the terms of t2, t3
 //                                          and the round key.
 //
 // A lane always has the same few values of j, so A(j) stays in its registers for 65,536 blocks. B(g) takes five lookups
-// for every unit of work (see below). Each block then takes only round 3 and later: 128 lookups for AES-128 instead of
-// 160.
+// for every unit of work (see below). Each block then needs only round 3 and later rounds: 128 lookups for AES-128
+// instead of 160.
 #pragma once
 
 #include "aes/counter.hpp"
@@ -32,7 +32,7 @@ struct CounterPrefix {
     std::uint32_t c0{}, c1{};  ///< t0 without j, t1 without g
     uint4 c{};                 ///< round 2 without t0 and t1
 
-    /// `counter` is a counter block whose last two bytes are zero. `k`: round keys.
+    /// `counter` is a counter block whose last two bytes are zero. `k` contains the round keys.
     __device__ __forceinline__ void set(const SharedTables<Tables>& t, uint4 counter, const std::uint32_t* k) {
         const uint4 s = counter ^ make_uint4(k[0], k[1], k[2], k[3]);
         c0 = t.template lookup<0, 0>(s.x) ^ t.template lookup<1, 1>(s.y) ^ t.template lookup<2, 2>(s.z) ^ k[4];
@@ -60,7 +60,7 @@ struct CounterPrefix {
     }
 };
 
-/// `initial` with its last 16 bits set to zero, plus `steps` times 65,536 (modulo 2^128).
+/// Returns `initial` with its last 16 bits set to zero, plus `steps` times 65,536 (modulo 2^128).
 __device__ __forceinline__ uint4 counter_prefix(uint4 initial, std::uint64_t steps) {
     Counter c{(static_cast<std::uint64_t>(byte_swap(initial.x)) << 32) | byte_swap(initial.y),
               (static_cast<std::uint64_t>(byte_swap(initial.z)) << 32) | (byte_swap(initial.w) & 0xffff0000u)};
@@ -72,7 +72,7 @@ __device__ __forceinline__ uint4 counter_prefix(uint4 initial, std::uint64_t ste
                       byte_swap(static_cast<std::uint32_t>(c.low)));
 }
 
-/// Counter blocks as SP 800-38A counts them: the whole block is one big-endian number of 128 bits.
+/// Counter blocks as in SP 800-38A: the whole block is one 128-bit big-endian number.
 struct BigEndianCounter {
     template <int Tables>
     using Prefix = CounterPrefix<Tables>;
@@ -85,11 +85,11 @@ struct BigEndianCounter {
 };
 
 /// Calls `unit_of(index, a, b)` for every unit of work of the warp: `Width` groups of 32 blocks under one value of g.
-/// This lane's block in group i is number `index + 32 i` of the message, counted from 0, and its state after two rounds
-/// is a[i] ^ b. Before the message's first block the number wraps around and exceeds every valid one. 8 / Width units
-/// make 256 blocks.
+/// This lane's block in group i has the number `index + 32 i` in the message, counted from 0, and its state after two
+/// rounds is a[i] ^ b. For positions before the message's first block, the number wraps around and exceeds every valid
+/// number. 256 blocks consist of 8 / Width units.
 ///
-/// Thread blocks own contiguous ranges of units, and their warps take the units in turn. The number of warps is a
+/// Thread blocks own contiguous ranges of units, and their warps process the units in turn. The number of warps is a
 /// multiple of 8 / Width, so that the bits of j that depend on the unit never change for a warp, and A(j) stays in
 /// registers.
 template <int Width, typename Order = BigEndianCounter, int Tables, typename Unit>
@@ -100,7 +100,7 @@ __device__ __forceinline__ void walk_counters(const SharedTables<Tables>& tables
     constexpr unsigned units_per_g = 256 / unit_blocks;
     const unsigned lane = lane_id();
 
-    // Positions count from the initial counter with its last 16 bits set to zero; the message begins at position
+    // Positions are counted from the initial counter with its last 16 bits set to zero; the message begins at position
     // `skew`.
     const std::uint32_t skew = Order::low_bits(counter);
     const std::uint64_t first_unit = skew / unit_blocks;
@@ -126,7 +126,8 @@ __device__ __forceinline__ void walk_counters(const SharedTables<Tables>& tables
     }
 }
 
-/// `Aligned`: both pointers are multiples of 16, the usual case. The compiler then omits the code for other alignments.
+/// `Aligned` means that both pointers are multiples of 16, which is the usual case. The compiler then omits the code
+/// for other alignments.
 template <int Rounds, int Tables, int Width, bool Aligned, typename Order = BigEndianCounter>
 __global__ void __launch_bounds__(most_table_threads, 1) ctr_kernel(const __grid_constant__ Params p) {
     const std::uint32_t alignment = Aligned ? 16 : p.alignment;

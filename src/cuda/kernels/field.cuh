@@ -23,8 +23,8 @@ __device__ __forceinline__ uint4 block_of(FieldElement e) {
                       byte_swap(static_cast<std::uint32_t>(e.low)));
 }
 
-/// The full 64-bit product of two words. If it were written in C++, ptxas would not notice that the upper halves are
-/// zero, and would also multiply them.
+/// Returns the full 64-bit product of two words. In C++, ptxas would not recognize that the upper halves are zero, and
+/// would also multiply them.
 __device__ __forceinline__ std::uint64_t wide_product(std::uint32_t a, std::uint32_t b) {
 #if defined(WARPAES_SIMT)
     return static_cast<std::uint64_t>(a) * b;
@@ -35,8 +35,8 @@ __device__ __forceinline__ std::uint64_t wide_product(std::uint32_t a, std::uint
 #endif
 }
 
-/// The carry-less product. As in aes/ghash.hpp, each multiplication takes every fourth bit of a factor: at most eight
-/// ones meet at a position, so their count fits into four bits.
+/// The carry-less product. As in aes/ghash.hpp, each multiplication uses every fourth bit of a factor: at most eight
+/// ones are added at any position, so their count fits into four bits.
 __device__ __forceinline__ std::uint64_t carryless_product(std::uint32_t a, std::uint32_t b) {
     std::uint64_t product = 0;
 #pragma unroll
@@ -73,9 +73,9 @@ __device__ inline FieldElement product(FieldElement a, FieldElement b) {
     return warpaes::detail::reduce(high.high, high.low ^ middle.high, low.high ^ middle.low, low.low);
 }
 
-/// The product for groups of four neighbouring lanes, aligned to four, that have the same factors: each lane computes
-/// one of Karatsuba's three products. The function is not inlined, because fetching instructions that are not in the
-/// instruction cache yet takes longer than the product.
+/// The product for aligned groups of four adjacent lanes that have the same factors: each lane computes one of
+/// Karatsuba's three products. The function is not inlined, because fetching instructions that are not yet in the
+/// instruction cache takes longer than the product.
 __device__ __attribute__((noinline)) inline FieldElement product_by_four(FieldElement a, FieldElement b) {
     const unsigned q = lane_id() % 4;
     const Product128 mine = carryless_product(q == 0   ? a.low
@@ -95,11 +95,12 @@ __device__ __attribute__((noinline)) inline FieldElement product_by_four(FieldEl
     return warpaes::detail::reduce(high.high, high.low ^ middle.high, low.high ^ middle.low, low.low);
 }
 
-/// A factor that many elements are multiplied by. Values derived from it are computed once and stay in registers.
+/// A factor by which many elements are multiplied. Values derived from the factor are computed once and stay in
+/// registers.
 ///
-/// A product is nine 32-bit products (Karatsuba). Each takes every fourth bit of the factors at a time, as above.
-/// Because the masked words of this factor are precomputed, and because the one-bit shift that a product needs in this
-/// bit order is applied to the factor (divided_by_x), 144 multiplications and 250 other instructions remain.
+/// A product consists of nine 32-bit products (Karatsuba). Each uses every fourth bit of the factors at a time, as
+/// above. The masked words of this factor are precomputed, and the one-bit shift that a product needs in this bit order
+/// is applied to the factor (divided_by_x). 144 multiplications and 250 other instructions remain.
 class Multiplier {
 public:
     __device__ __forceinline__ explicit Multiplier(FieldElement factor) {
@@ -143,8 +144,8 @@ private:
         std::uint32_t w[4];
     };
 
-    /// The nine sums of words: for the lower half, the upper half and the sum of both halves, the lower word, the upper
-    /// word and the sum of both words.
+    /// Returns one of the nine sums of words: for the lower half, the upper half and the sum of both halves, the lower
+    /// word, the upper word and the sum of both words.
     __device__ __forceinline__ static std::uint32_t sum_of(const Words& w, unsigned i) {
         const unsigned half = i / 3, word = i % 3;
         const std::uint32_t low = half == 0 ? w[0] : half == 1 ? w[2] : w[0] ^ w[2];
@@ -179,7 +180,8 @@ private:
     std::uint32_t masked_[9][4];
 };
 
-/// `first` times power^n for a lane's `n`, which is below `Lanes`, a power of two. On return `power` is power^Lanes.
+/// Returns `first` times power^n for a lane's `n`, which is below `Lanes`, a power of two. On return, `power` is
+/// power^Lanes.
 template <unsigned Lanes>
 __device__ __forceinline__ FieldElement times_power(FieldElement first, FieldElement& power, unsigned n) {
 #pragma unroll 1
@@ -201,7 +203,7 @@ __device__ __forceinline__ FieldElement shuffle_down(FieldElement e, unsigned la
             __shfl_down_sync(full_warp, static_cast<unsigned long long>(e.low), lanes)};
 }
 
-/// The sum over the lanes of a warp; the result is in lane 0.
+/// Returns the sum over the lanes of a warp, in lane 0.
 __device__ __forceinline__ FieldElement sum_over_warp(FieldElement e) {
     for (unsigned lanes = warp_lanes / 2; lanes != 0; lanes /= 2) e = e ^ shuffle_down(e, lanes);
     return e;

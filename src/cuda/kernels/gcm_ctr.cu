@@ -1,10 +1,10 @@
 // The GCM key stream: CTR with counter caching (ctr.cuh) for many segments. Each segment has its own counter; only its
 // last 32 bits are incremented (inc32).
 //
-// Positions count from the counter of J0 with its last 16 bits set to zero. J0 itself, whose key stream the tag needs,
-// has position `skew`, and the segment's first block has position skew + 1. A window is 256 positions with the same g
-// (byte 14). A task is the same half of each of `window_count` successive windows, so a warp has the same values of j
-// in all of them, and A(j) stays in registers.
+// Positions are counted from the counter of J0 with its last 16 bits set to zero. J0 itself, whose key stream the tag
+// needs, has position `skew`, and the segment's first block has position skew + 1. A window is 256 positions with the
+// same g (byte 14). A task is the same half of each of `window_count` successive windows, so a warp has the same values
+// of j in all of them, and A(j) stays in registers.
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/ctr.cuh"
 #include "cuda/kernels/ghash.cuh"
@@ -13,7 +13,7 @@
 
 namespace warpaes::cuda {
 
-/// a[which], for an index known only at run time, without moving the array to local memory.
+/// Returns a[which], for an index known only at run time, without moving the array to local memory.
 template <int Width>
 __device__ __forceinline__ uint4 choose(const uint4 (&a)[Width], int which) {
     uint4 chosen = a[0];
@@ -53,9 +53,9 @@ __global__ void __launch_bounds__(most_table_threads, 1) gcm_ctr_kernel(const __
         const auto last_window = static_cast<std::uint32_t>(last_position >> 8);
         const std::uint32_t end_window =
             window + p.window_count <= last_window ? window + p.window_count : last_window + 1;
-        // In windows full_from … full_end - 1 all blocks of this unit are whole blocks of the text: full_from is the
-        // first window in which the unit begins after J0, full_end the first in which the unit extends beyond the last
-        // whole block.
+        // In windows full_from … full_end - 1, all blocks of this unit are whole blocks of the text. full_from is the
+        // first window in which the unit begins after J0, and full_end is the first window in which the unit extends
+        // beyond the last whole block.
         const std::uint32_t full_from = (skew + 256 - unit_first) >> 8;
         const auto full_end = static_cast<std::uint32_t>((skew + 1 + whole + 256 - unit_first - unit_blocks) >> 8);
 
@@ -90,8 +90,8 @@ __global__ void __launch_bounds__(most_table_threads, 1) gcm_ctr_kernel(const __
                 }
                 continue;
             }
-            // The beginning or end of the segment. Groups of 32 blocks without work are skipped: 16 KiB and E(J0) are
-            // 33 groups instead of 36.
+            // The beginning or the end of the segment. Groups of 32 blocks without work are skipped: 16 KiB and E(J0)
+            // take 33 groups instead of 36.
 #pragma unroll 1
             for (int i = 0; i < Width; ++i) {
                 const std::uint64_t group = static_cast<std::uint64_t>(window) * 256 + unit_first + i * warp_lanes;

@@ -1,14 +1,14 @@
-// The final steps shared by the kernels that process a GCM message in one launch: the parts of the tag other than the
-// whole blocks, and the final sum.
+// The final steps of the kernels that process a GCM message in one launch: the parts of the tag other than the whole
+// blocks, and the final sum.
 //
 // A product of field elements takes a warp most of a microsecond, so the critical path should contain only a few
-// products. A warp multiplies the digests of its rows by weights, powers of H that account for the rows after them in
-// the warp. It multiplies their sum by the warp's weight, which accounts for everything after the warp and is computed
-// before the text arrives. The thread blocks' shares of the tag then only have to be added. For a host that polls, each
-// thread block stores its share in page-locked memory, and the host adds them. Otherwise the thread blocks add their
-// shares in device memory by atomic operations, and the last one to arrive stores the result. For a tag, the first
-// thread block's share includes E(J0) and the term of the associated data and lengths. The last one's includes the
-// partial block.
+// products. A warp multiplies the digests of its rows by weights, which are powers of H that account for the rows after
+// them in the warp. It multiplies the sum by the warp's weight, which accounts for all data after the warp and is
+// computed before the text arrives. The thread blocks' shares of the tag then only have to be added. If the host polls,
+// each thread block stores its share in page-locked memory, and the host adds the shares. Otherwise the thread blocks
+// add their shares in device memory by atomic operations, and the last thread block to arrive stores the result. For a
+// tag, the share of the first thread block includes E(J0) and the term of the associated data and lengths. The share of
+// the last thread block includes the partial block.
 #pragma once
 
 #include "cuda/kernels/cipher.cuh"
@@ -24,8 +24,8 @@ __device__ __forceinline__ void add_to(GcmSum* sum, FieldElement e) {
     atomicXor(&sum->low, static_cast<unsigned long long>(e.low));
 }
 
-/// Called by the thread that will call add_up(), after a barrier that follows the thread block's last write of text. A
-/// thread that polls a share then sees all of that text written.
+/// Must be called by the thread that will call add_up(), after a barrier that follows the thread block's last write of
+/// text. A thread that polls a share then also observes all writes of that text.
 __device__ __forceinline__ void begin_add_up(const GcmMessageParams& p) {
     if (p.shares.words != nullptr) fence_system();
 }
@@ -44,7 +44,7 @@ __device__ __forceinline__ void add_up(const GcmMessageParams& p, FieldElement y
     store_block(p.result, block_of(y), p.result_alignment);
 }
 
-/// The weight of the thread block that is followed by `behind` others.
+/// Returns the weight of the thread block that is followed by `behind` others.
 template <typename Product>
 __device__ __forceinline__ FieldElement block_weight(const GcmMessageParams& p, unsigned behind, Product product) {
     constexpr unsigned radix = GcmMessage::radix;
@@ -66,7 +66,7 @@ __device__ __forceinline__ uint4 cipher_tail(const GcmMessageParams& p, std::uin
 }
 
 /// One thread block's contribution to the end of the message. Call clear() before a barrier, then begin_weights(),
-/// add_pad() and add_tail() once the tables are filled, and after another barrier end() in all warps.
+/// add_pad() and add_tail() once the tables are filled, and end() in all warps after another barrier.
 class MessageEnd {
 public:
     static constexpr unsigned warps = GcmMessage::warps;
@@ -79,7 +79,7 @@ public:
           whole_(p.bytes / block_bytes),
           rest_(static_cast<unsigned>(p.bytes % block_bytes)) {}
 
-    /// Whether this thread block adds E(J0), and whether it has the partial block.
+    /// Whether this thread block adds E(J0), and whether it processes the partial block.
     [[nodiscard]] __device__ __forceinline__ bool adds_pad() const { return blockIdx.x == 0 && p_.tag; }
     [[nodiscard]] __device__ __forceinline__ bool has_tail() const { return behind_ == 0 && rest_ != 0; }
 
@@ -104,10 +104,11 @@ public:
         add_tail(tail, mine);
     }
 
-    /// Called by the thread that has E(J0). Also adds the term of the associated data and lengths.
+    /// Must be called by the thread that has computed E(J0). Also adds the term of the associated data and lengths.
     __device__ __forceinline__ void add_pad(uint4 e_of_j0) const { extra()[0] = element_of(e_of_j0) ^ p_.addend; }
 
-    /// Called by all lanes of a warp. `mine`: whether `tail` of this lane is the ciphertext of the partial block.
+    /// Must be called by all lanes of a warp. `mine` means that this lane's `tail` is the ciphertext of the partial
+    /// block.
     __device__ __forceinline__ void add_tail(FieldElement tail, bool mine) const {
         const unsigned lanes = __ballot_sync(full_warp, mine);
         if (lanes == 0) return;
@@ -129,7 +130,7 @@ public:
         if (threadIdx.x / warp_lanes + 2 != warps) return;
         const FieldElement weight = block_weight(p_, behind_, product_by_four);
         if (lane_id() == 0) weights()[warps - 1] = weight;
-        // Compute the weights of the other warps, eight at a time.
+        // Computes the weights of the other warps, eight at a time.
         for (unsigned first = 0; first + 1 < used; first += 8) {
             const unsigned its = first + g + 1;
             const FieldElement e = product_by_four(weight, p_.warp_weights[its % warps]);
@@ -137,9 +138,9 @@ public:
         }
     }
 
-    /// Called by all warps. `digest` is the digest of the warp's row g, in lanes 4g to 4g + 3. `used` is whether the
-    /// warp has rows. `last_is_one` means that the weight of the last thread block's last warp is one, so no product is
-    /// needed.
+    /// Must be called by all warps. `digest` is the digest of the warp's row g, in lanes 4g to 4g + 3. `used` means
+    /// that the warp has rows. `last_is_one` means that the weight of the last thread block's last warp is one, so no
+    /// product is needed.
     __device__ __forceinline__ void end(FieldElement digest, bool used, bool last_is_one) const {
         const unsigned warp = threadIdx.x / warp_lanes, lane = lane_id(), g = lane / 4;
         if (used) {
@@ -167,7 +168,8 @@ private:
     __device__ __forceinline__ FieldElement* sums() const {
         return weights() + warps;
     }
-    /// E(J0) with the addend, and the weighted partial block. They follow the sums in memory and are added with them.
+    /// E(J0) with the addend, and the weighted partial block. They follow the sums in memory and are added together
+    /// with them.
     __device__ __forceinline__ FieldElement* extra() const {
         return weights() + 2 * warps;
     }

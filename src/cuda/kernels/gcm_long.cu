@@ -1,23 +1,23 @@
 // GCM of one long message in one launch and one pass: each thread encrypts or decrypts blocks and passes their
 // ciphertext from its registers to the tensor cores (ghash_mma.cuh).
 //
-// Rows. A group is four warps. A group processes a window of 256 counters together, each thread two of its blocks, i =
-// 0 and 1. A thread has the same j in all windows (ctr.cuh): j = 128 i + 32 w + 4g + q in lane 4g + q of the group's
-// warp w. In each step of wide_mma the lane has block q of the four of row g. A row may consist of any blocks, as long
-// as the power of H for a block depends only on q and the step.
+// Rows. A group consists of four warps, which process a window of 256 counters together. Each thread processes two of
+// the window's blocks, i = 0 and 1. A thread has the same j in all windows (ctr.cuh): j = 128 i + 32 w + 4g + q in lane
+// 4g + q of the group's warp w. In each step of wide_mma, the lane provides block q of the four blocks of row g. A row
+// may consist of any blocks, as long as the power of H for a block depends only on q and the step.
 //
-// Powers. GHASH multiplies a block by H^n if it is the n-th from the end, here the end of the thread block's share. If
-// the group has `left` windows after this one, n = stride (left + 1) - 128 i - q - (256 group + 32 w + 4g). The term in
-// parentheses is the same for all blocks of a row. The powers omit it, and the weights at the end correct for it.
-// The first block of a chunk is then multiplied by H^(stride * windows), and stride * windows is also the distance to
-// the next chunk. So the row's digest up to this chunk is added to that block (Horner's rule).
+// Powers. GHASH multiplies a block by H^n if it is the n-th block from the end, here the end of the thread block's
+// share. If the group has `left` windows after this one, n = stride (left + 1) - 128 i - q - (256 group + 32 w + 4g).
+// The term in parentheses is the same for all blocks of a row. The powers omit this term, and the weights at the end
+// correct for it. The first block of a chunk is then multiplied by H^(stride * windows), and stride * windows is also
+// the distance to the next chunk. Therefore the row's digest up to this chunk is added to that block (Horner's rule).
 //
-// Order of the windows. A thread block has `share` consecutive windows; the first thread block has the remainder. Its
-// groups take turns, so that the last group has the last window. Positions of the first and the last window outside the
-// message are zero blocks. Those before the message do not change the sum. A power of 1 / H in the weights corrects for
-// those after it.
+// Order of the windows. A thread block processes `share` consecutive windows; the first thread block processes the
+// remainder. Its groups take turns, so that the last group processes the last window. Positions outside the message in
+// the first and the last window are zero blocks. Zero blocks before the message do not change the sum. A power of 1 / H
+// in the weights corrects for the zero blocks after it.
 //
-// While one group waits for its products, the other three do table lookups.
+// While one group waits for its products, the other three groups perform table lookups.
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/ctr.cuh"
 #include "cuda/kernels/gcm_end.cuh"

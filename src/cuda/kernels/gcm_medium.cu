@@ -1,12 +1,12 @@
 // GCM of one message of medium length in one launch, from the text to the tag.
 //
-// Every thread block has a contiguous share of the message's whole blocks. It encrypts the share, then hashes it on the
-// tensor cores (ghash_mma.cuh), reading the ciphertext from the caches. A row is a chunk or half a chunk. A warp has
-// eight rows, and the last warp's last row ends where the share ends. Zero blocks complete the first row at its front;
-// they do not change the sum. Decryption may be in place, so it hashes before it decrypts.
+// Every thread block processes a contiguous share of the message's whole blocks. It encrypts the share, then hashes it
+// on the tensor cores (ghash_mma.cuh), reading the ciphertext from the caches. A row is a chunk or half a chunk. A warp
+// has eight rows, and the last warp's last row ends where the share ends. Zero blocks at the beginning of the first row
+// complete it; they do not change the sum. Decryption may be in place, so the share is hashed before it is decrypted.
 //
-// The digests are combined as gcm_end.cuh describes. The weight of a row is H^row_blocks to the power of the number of
-// rows after it in the warp, times the power of H that accounts for the blocks after the text.
+// The digests are combined as described in gcm_end.cuh. The weight of a row is H^row_blocks to the power of the number
+// of rows after it in the warp, times the power of H that accounts for the blocks after the text.
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/ctr.cuh"
 #include "cuda/kernels/gcm_end.cuh"
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(GcmMedium::threads, 1) gcm_medium_kernel(const
     const std::uint64_t end = whole - behind * std::uint64_t{p.share};
     const std::uint64_t begin = blockIdx.x == 0 ? 0 : end - p.share;
     const std::uint32_t base = byte_swap(p.j0.w) + p.first_block;
-    const std::uint64_t warp_blocks = 8 * p.row_blocks;  // number of rows that a warp hashes
+    const std::uint64_t warp_blocks = 8 * p.row_blocks;  // number of blocks that a warp hashes
 
     message.clear();
     // If half of the threads suffice for the powers, the other half fills the tables at the same time.
@@ -46,8 +46,8 @@ __global__ void __launch_bounds__(GcmMedium::threads, 1) gcm_medium_kernel(const
 
     const auto encrypt_or_decrypt = [&] {
         // Counters form windows of 256 (see ctr.cuh); a warp processes 32 counters of a window. J0 has position `skew`,
-        // block i has position skew + 1 + i. J0, before the first block, and the counter of the partial block, after
-        // the last whole block, are two more counters.
+        // and block i has position skew + 1 + i. J0, before the first block, and the counter of the partial block,
+        // after the last whole block, are two additional counters.
         constexpr unsigned units = 256 / warp_lanes;
         const std::uint32_t skew = base & 0xffffu;
         const unsigned in_front = message.adds_pad() ? 1 : 0, at_end = message.has_tail() ? 1 : 0;
@@ -58,7 +58,8 @@ __global__ void __launch_bounds__(GcmMedium::threads, 1) gcm_medium_kernel(const
         uint4 a{};
         for (std::uint32_t w = static_cast<std::uint32_t>((skew + 1 - in_front + begin) >> 8) + warp / units;
              w < end_window; w += G::warps / units) {
-            // Before the message's first block the index wraps around and is not valid. The index before block 0 is J0.
+            // For positions before the message's first block, the index wraps around and is not valid. The index before
+            // block 0 belongs to J0.
             const std::uint64_t index = std::uint64_t{w} * 256 + j - skew - 1;
             const bool is_mine = index - begin < end - begin;
             const bool is_pad = in_front != 0 && index + 1 == 0, is_tail = at_end != 0 && index == end;
@@ -85,7 +86,7 @@ __global__ void __launch_bounds__(GcmMedium::threads, 1) gcm_medium_kernel(const
     FieldElement sum;  // digest of row g, in the row's four lanes
     const auto hash = [&] {
         // Block numbers before the message's first block are negative, hence the casts. Four warps return together,
-        // because wide_mma takes four warps together.
+        // because wide_mma requires four warps together.
         const std::uint64_t first = end - G::warps * warp_blocks;
         const std::uint64_t behind_four = first + (warp / 4 + 1) * 4 * warp_blocks;
         if (static_cast<std::int64_t>(behind_four) <= static_cast<std::int64_t>(begin)) return;
@@ -113,7 +114,7 @@ __global__ void __launch_bounds__(GcmMedium::threads, 1) gcm_medium_kernel(const
         sum = element_of(counts.digest(q));
     };
 
-    // The loop keeps one copy of each lambda's code, although their order depends on the direction.
+    // With the loop, there is only one copy of each lambda's code, although their order depends on the direction.
 #pragma unroll 1
     for (unsigned step = 0; step < 2; ++step) {
         if ((step == 0) == p.encrypts) {

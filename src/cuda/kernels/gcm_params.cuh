@@ -1,6 +1,6 @@
-// Parameters of the kernels for a GCM run. They are passed by value, so that no copy of the key or the hash key is left
-// in allocated device memory. E(J0) and digests do pass from kernel to kernel through device memory: the kernel that
-// reads them overwrites them.
+// Parameters of the kernels for a GCM run. They are passed by value, so that no copy of the key or the hash key remains
+// in allocated device memory. E(J0) and digests, however, are passed from kernel to kernel in device memory: the kernel
+// that reads them overwrites them.
 #pragma once
 
 #include "aes/ghash.hpp"
@@ -17,16 +17,16 @@ struct Segments {
     std::uint64_t count;
     std::uint64_t bytes;       ///< length of every segment except the last
     std::uint64_t last_bytes;  ///< length of the last segment
-    std::uint32_t alignment;   ///< 16, 4 or 1: the address of every segment is a multiple of it
-    bool reversed;             ///< GHASH reverses the bytes of each block
+    std::uint32_t alignment;   ///< 16, 4 or 1: the address of every segment is a multiple of this
+    bool reversed;             ///< whether GHASH reverses the bytes of each block
 
     [[nodiscard]] __host__ __device__ std::uint64_t bytes_of(std::uint64_t segment) const {
         return segment + 1 == count ? last_bytes : bytes;
     }
 };
 
-/// How the GHASH sum of a segment's whole blocks becomes the result: the partial block is added and, for a tag, the
-/// associated data and lengths.
+/// How the GHASH sum of a segment's whole blocks is converted to the result: the partial block is added and, for a tag,
+/// the associated data and lengths.
 struct Finish {
     FieldElement h;
     bool tag;
@@ -36,19 +36,20 @@ struct Finish {
     std::uint32_t alignment;           ///< stride of `results`
 };
 
-/// Level 0 of GHASH. Every segment is `rows` rows of `row_blocks` blocks. Zero blocks before the segment complete its
-/// first row; they do not change the sum. A row's digest is the sum of that row alone, as if nothing followed it.
+/// Level 0 of GHASH. Every segment consists of `rows` rows of `row_blocks` blocks. Zero blocks before the segment
+/// complete its first row; they do not change the sum. A row's digest is the sum of that row only, as if no data
+/// followed it.
 struct RowParams {
     Segments text;
-    std::uint64_t rows;        ///< whole blocks of a segment
-    std::uint64_t row_blocks;  ///< a multiple of the blocks that the kernel takes at a time
+    std::uint64_t rows;        ///< rows per segment
+    std::uint64_t row_blocks;  ///< a multiple of the number of blocks that the kernel processes at a time
     uint4* digests;            ///< one per row of each segment; null: a segment is one row, and this kernel finishes it
     Finish finish;
     FieldElement powers[HashKey::count];  ///< H^1 …
 };
 
-/// The levels above: `per_segment` digests of each segment are combined into `outputs` digests, each of up to lanes *
-/// steps of them, again with leading zeros. If `outputs` is one, the kernel finishes the segment.
+/// The higher levels: `per_segment` digests of each segment are combined into `outputs` digests. Each output combines
+/// up to lanes * steps digests, again with leading zeros. If `outputs` is one, the kernel finishes the segment.
 struct CombineParams {
     Segments text;
     uint4* digests;
@@ -63,21 +64,21 @@ struct CombineParams {
 
 /// CTR with a 32-bit counter (SP 800-38D, 6.5) for many segments, including E(J0).
 struct GcmCtrParams {
-    Segments input;  ///< `alignment` holds for the output as well
+    Segments input;  ///< `alignment` also applies to the output
     std::uint8_t* output;
     std::uint64_t output_stride;
     const uint4* j0s;  ///< J0 of every segment; null: there is one segment, with `j0`
     uint4 j0;
     std::uint32_t first_block;
     std::uint32_t window_count;  ///< windows of 256 counters in a task
-    std::uint32_t parts;         ///< parts into which the windows of a segment are divided
+    std::uint32_t parts;         ///< number of parts into which the windows of a segment are divided
     uint4* pads;                 ///< receives E(J0); null: E(J0) is not needed
     std::uint8_t* tags;          ///< if not null, receives E(J0) plus the block in `pads`
     std::uint32_t tags_alignment;
     std::uint32_t round_keys[60];
 };
 
-/// One launch that processes a message, or a stretch of one, completely.
+/// A launch that processes a message, or a stretch of a message, completely.
 struct GcmMessageParams {
     const std::uint8_t* input;
     std::uint8_t* output;
@@ -88,32 +89,33 @@ struct GcmMessageParams {
     std::uint32_t first_block;  ///< as in GcmRun
     uint4 j0;
     FieldElement addend;   ///< the tag's term for the associated data and lengths
-    HostShares shares;     ///< shares of the result, for a host that polls; if there are none:
-    GcmSum* sum;           ///< where the thread blocks add their shares, if the grid has more than one
+    HostShares shares;     ///< shares of the result, for a host that polls; if there are no shares:
+    GcmSum* sum;           ///< where the thread blocks add their shares, if the grid has more than one thread block
     std::uint8_t* result;  ///< receives 16 bytes
     std::uint32_t result_alignment;
-    /// Weights of the thread blocks, counted from the last one. A grid of up to 2 * radix thread blocks has one for
-    /// each. In a larger grid, the first half accounts for i thread blocks, and the second for radix * i of them and
-    /// for the data after the last one.
+    /// Weights of the thread blocks, counted from the last thread block. A grid of up to 2 * radix thread blocks has
+    /// one weight for each. In a larger grid, the first half accounts for i thread blocks, and the second half for
+    /// radix * i thread blocks and for the data after the last one.
     FieldElement block_weights[2 * GcmMessage::radix];
     std::uint32_t round_keys[60];
 };
 
 /// A short message (gcm_short.cu).
 struct GcmShortParams : GcmMessageParams {
-    std::uint32_t share;              ///< blocks per thread block; the first thread block has the remainder
+    std::uint32_t share;              ///< blocks per thread block; the first thread block processes the remainder
     FieldElement powers[warp_lanes];  ///< account for i blocks and for the data after the text
     FieldElement group_weights[GcmShort::most_groups];  ///< account for i groups of `warp_lanes` blocks
 };
 
 /// A medium or long message (gcm_medium.cu, gcm_long.cu).
 struct GcmPartsParams : GcmMessageParams {
-    std::uint32_t share;       ///< blocks or windows per thread block; the first thread block has the remainder
+    std::uint32_t share;       ///< blocks or windows per thread block; the first thread block processes the remainder
     std::uint32_t row_blocks;  ///< blocks of a row (gcm_medium.cu only)
-    FieldElement powers[HashKey::count];  ///< contents of the slots; in each slot the factor of the last block is first
-    /// Account for i rows of a warp (in gcm_medium.cu also for the data after the text), and for the rows of i warps.
+    FieldElement powers[HashKey::count];  ///< contents of the slots; in each slot, the factor of the last block comes
+                                          ///< first
+    /// Account for i rows of a warp (in gcm_medium.cu, also for the data after the text), and for the rows of i warps.
     FieldElement row_weights[8], warp_weights[GcmMessage::warps];
-    FieldElement tail_weight;  ///< weight of the partial block: accounts for everything after the last whole block
+    FieldElement tail_weight;  ///< weight of the partial block, which accounts for all data after the last whole block
 };
 
 }  // namespace warpaes::cuda

@@ -1,11 +1,11 @@
-// GCM of one short message in one launch, without tensor cores. The goal is a low latency of the last block, as in
+// GCM of one short message in one launch, without tensor cores. The goal is a low latency for the last block, as in
 // short.cu.
 //
-// GHASH is the sum of all blocks X_i, each multiplied by its weight, the power of H that accounts for everything after
-// the block. Each thread of the first warps encrypts or decrypts one block and computes one product. Meanwhile as many
-// other warps compute the weights. A weight is the power of H for the blocks after it in a group of 32, times the
-// powers for the groups and the thread blocks after it. A partial block is padded with zeros and then treated like the
-// others. One warp between the two sets computes E(J0) in the first thread block.
+// GHASH is the sum of all blocks X_i, each multiplied by its weight, the power of H that accounts for the data after
+// the block. Each thread of the first warps encrypts or decrypts one block and computes one product. In the meantime,
+// as many other warps compute the weights. A weight is the power of H for the blocks after it in a group of 32, times
+// the powers for the groups and the thread blocks after it. A partial block is padded with zeros and then processed
+// like the other blocks. A warp between the two sets computes E(J0) in the first thread block.
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/cipher.cuh"
 #include "cuda/kernels/gcm_end.cuh"
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(GcmShort::most_threads, 1)
     const auto rest = static_cast<unsigned>(p.bytes % block_bytes);
     const std::uint32_t blocks = whole + (rest != 0 ? 1 : 0);
     const unsigned behind = gridDim.x - 1 - blockIdx.x, thread = threadIdx.x, warp = thread / warp_lanes;
-    // Before the message's first block it wraps around and is not a valid index.
+    // For positions before the message's first block, the number wraps around and is not a valid index.
     const std::uint32_t block = blocks - (behind + 1) * share + thread;
     const bool has_block = thread < share && block < blocks, is_whole = has_block && block < whole;
     const bool has_pad = thread == share && blockIdx.x == 0 && p.tag;
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(GcmShort::most_threads, 1)
     }
     __syncthreads();
 
-    // The last warp computes no product, so its fence does not delay one.
+    // The last warp computes no product, so its fence does not delay a product.
     const bool adds_up = warp == 2 * groups;
     if (adds_up && lane_id() == 0) begin_add_up(p);
     if (warp < groups) {

@@ -6,8 +6,8 @@ namespace warpaes::cuda {
 
 namespace {
 
-/// One warp per row. A lane takes every 32nd block and applies Horner's rule with H^32. At the end it multiplies by
-/// H^(32 - lane), which accounts for the blocks after its last one.
+/// One warp per row. A lane processes every 32nd block and applies Horner's rule with H^32. At the end it multiplies by
+/// H^(32 - lane), which accounts for the blocks after its last block.
 __global__ void __launch_bounds__(GhashProducts::threads) ghash_rows_kernel(const __grid_constant__ RowParams p) {
     const unsigned lane = lane_id();
     const std::uint64_t rows = p.text.count * p.rows;
@@ -16,7 +16,7 @@ __global__ void __launch_bounds__(GhashProducts::threads) ghash_rows_kernel(cons
         const std::uint64_t missing = p.rows * p.row_blocks - p.text.bytes_of(segment) / block_bytes;
         const std::uint8_t* data = p.text.data + segment * p.text.stride;
         FieldElement y;
-        // Position in the segment with its leading zeros; the first `missing` positions are zeros.
+        // The position in the segment including its leading zeros; the first `missing` positions are zeros.
         std::uint64_t at = row % p.rows * p.row_blocks + lane;
         for (std::uint64_t step = 0; step < p.row_blocks; step += warp_lanes, at += warp_lanes) {
             if (step != 0) y = product(y, p.powers[warp_lanes - 1]);
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(GhashProducts::threads) ghash_rows_kernel(cons
     }
 }
 
-/// 2^log_lanes lanes per output. Only the powers in `squares` are known, so neighbouring lanes are joined in pairs,
+/// 2^log_lanes lanes per output. Only the powers in `squares` are available, so adjacent lanes are combined in pairs,
 /// then pairs of pairs, and so on.
 __global__ void __launch_bounds__(GhashCombine::threads) ghash_combine_kernel(const __grid_constant__ CombineParams p) {
     const unsigned lanes = 1u << p.log_lanes, lane = lane_id() % lanes, per_warp = warp_lanes / lanes;

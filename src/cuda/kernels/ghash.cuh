@@ -1,4 +1,4 @@
-// The common code of all GHASH kernels, with and without tensor cores: partial blocks, and the end of a segment.
+// The common code of all GHASH kernels, with and without tensor cores: partial blocks and the end of a segment.
 #pragma once
 
 #include "cuda/kernels/field.cuh"
@@ -16,7 +16,7 @@ __device__ __forceinline__ uint4 load_tail(const std::uint8_t* p, unsigned bytes
     return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-/// The block with its bytes in reverse order.
+/// Returns the block with its bytes in reverse order.
 __device__ __forceinline__ uint4 reversed(uint4 v) {
     return make_uint4(byte_swap(v.w), byte_swap(v.z), byte_swap(v.y), byte_swap(v.x));
 }
@@ -29,7 +29,7 @@ __device__ __forceinline__ uint4 take(uint4* from) {
 }
 
 /// Finishes a segment whose sum over its whole blocks is `y`: adds the partial block and, for a tag, associated data
-/// and lengths, and stores the result. Called by one thread.
+/// and lengths, and stores the result. Must be called by one thread.
 __device__ inline void finish_segment(const Segments& text, const Finish& f, std::uint64_t segment, FieldElement y) {
     const std::uint64_t bytes = text.bytes_of(segment);
     const auto rest = static_cast<unsigned>(bytes % block_bytes);

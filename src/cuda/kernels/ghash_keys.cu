@@ -1,10 +1,10 @@
 // GHASH of long messages, each possibly under its own key, on tensor cores (ghash_mma.cuh), in three steps. The first
-// kernel computes the powers of H for many messages. In the second, each thread block hashes 32 rows of one message.
-// The third combines the digests, one per row, by carry-less products: one product for each row, which is as many
-// blocks of text as a row has.
+// kernel computes the powers of H for many messages. In the second kernel, each thread block hashes 32 rows of one
+// message. The third kernel combines the digests, one per row, with carry-less products: it computes one product per
+// row, that is, for as many blocks of text as a row has.
 //
 // A thread block of the second kernel has only four warps, so that three thread blocks share a multiprocessor: while
-// one builds the matrices for its message, the others hash.
+// one thread block builds the matrices for its message, the others hash.
 #include "cuda/kernels/batch_message.cuh"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/field.cuh"
@@ -34,8 +34,8 @@ struct CiphertextBlocks {
 };
 
 /// Stores h^1 … h^count; `count` is a multiple of eight, and eight lanes share the work: lane l begins with h^(l + 1)
-/// and multiplies by h^8 at every step. Returns the last power that this lane has stored. Called by all lanes of a
-/// warp; lanes that are not `present` store nothing.
+/// and multiplies by h^8 at every step. Returns the last power that this lane has stored. Must be called by all lanes
+/// of a warp; lanes that are not `present` store nothing.
 __device__ __forceinline__ FieldElement store_powers(FieldElement h, FieldElement* out, unsigned count, bool present) {
     constexpr unsigned lanes = 8;
     const unsigned lane = lane_id() % lanes;
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(GhashKeys::power_threads, GhashKeys::power_blo
     constexpr unsigned lanes = 8;
     const unsigned lane = lane_id() % lanes;
     const std::uint64_t messages = p.end - p.first, step = global_threads() / lanes;
-    // Lanes without a message compute the last message's values and do not store them.
+    // Lanes without a message compute the values of the last message and do not store them.
     for (std::uint64_t first = (global_thread() - lane_id()) / lanes; first < messages; first += step) {
         const std::uint64_t unit = first + lane_id() / lanes;
         const std::uint64_t number = p.first + (unit < messages ? unit : messages - 1);
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(GhashKeys::power_threads, GhashKeys::power_blo
         const unsigned count = GhashKeys::powers_of(p.row_blocks) - 1;
         const FieldElement own =
             store_powers(element_of(BatchMessage(p, number).key_slot()[key_slot_h]), out, count, unit < messages);
-        // The last lane has h^count, and the length of a row is a multiple of count.
+        // The last lane has computed h^count, and the length of a row is a multiple of count.
         if (lane == lanes - 1 && unit < messages) {
             FieldElement over = own;
 #pragma unroll 1
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(GhashKeys::power_threads, GhashKeys::power_blo
     }
 }
 
-/// The powers of the keys of runs (ghash_messages.cu).
+/// Computes the powers for the keys of runs (ghash_messages.cu).
 __global__ void __launch_bounds__(GhashKeys::power_threads, GhashKeys::power_blocks_each)
     ghash_run_powers_kernel(const __grid_constant__ RunPowersParams p) {
     constexpr unsigned lanes = 8;
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(GhashKeys::power_threads, GhashKeys::power_blo
     }
 }
 
-/// One thread block for each 32 rows of a message.
+/// One thread block for every 32 rows of a message.
 template <int Stages, int Batch, int Slots, bool Aligned, bool Wide>
 __global__ void __launch_bounds__(GhashKeys::threads, GhashKeys::blocks_each)
     ghash_keys_kernel(const __grid_constant__ GhashKeysParams p) {
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(GhashKeys::threads, GhashKeys::blocks_each)
     if (q == 0) digests_of(p, number)[row] = digest;
 }
 
-/// Combines the digests of a message's rows into the digest of its text. `Lanes` lanes per message; each lane takes
+/// Combines the digests of a message's rows to the digest of its text. `Lanes` lanes per message; each lane processes
 /// every `Lanes`th row.
 template <int Lanes>
 __global__ void __launch_bounds__(GhashKeys::threads, GhashKeys::blocks_each)

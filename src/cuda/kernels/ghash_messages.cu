@@ -1,15 +1,15 @@
-// GHASH of many messages under one key or a few on tensor cores (ghash_mma.cuh): a message is a row, with its
+// GHASH of many messages under one key or a few keys on tensor cores (ghash_mma.cuh): a message is a row, with its
 // associated data, its text and its lengths. All rows under the same key use the same powers of H, no digests have to
 // be combined, and the tag follows from a row's digest.
 //
-// Each of a row's blocks comes from the text, or is one of its edges: blocks of associated data, the text's partial
-// block, the lengths. Messages of a key are sorted by length. The four warps that wide_mma takes together read as many
-// blocks as the longest of their messages has; shorter rows have leading zeros.
+// Each of a row's blocks is a block of the text or one of the row's edges: blocks of associated data, the text's
+// partial block, the lengths. Messages under the same key are sorted by length. The four warps that execute wide_mma
+// together read as many blocks as the longest of their messages has; shorter rows have leading zeros.
 //
-// A thread block takes tiles of 64 messages of a key, and builds new matrices when it reaches the next key. A warp
-// copies its rows to a ring in shared memory, four steps ahead of its products. This includes the first blocks of the
-// next tile, whose descriptors, edges and E(J0) it loads while it multiplies the blocks of the current one. A lane
-// reads only what it has copied itself, so the warps wait for each other only where the key changes.
+// A thread block processes tiles of 64 messages under the same key, and builds new matrices when it reaches the next
+// key. A warp copies its rows to a ring in shared memory, four steps ahead of its products. This includes the first
+// blocks of the next tile, whose descriptors, edges and E(J0) it loads while it multiplies the blocks of the current
+// tile. A lane reads only data that it has copied itself, so the warps wait for each other only when the key changes.
 #include "cuda/kernels/batch_message.cuh"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/copy_async.cuh"
@@ -28,7 +28,7 @@ struct RowEdges {
     [[nodiscard]] __device__ __forceinline__ bool is_text(int block) const {
         return block >= text_begin && block < text_end;
     }
-    /// This lane's block; `loaded` is its text.
+    /// Returns this lane's block; `loaded` is its text.
     [[nodiscard]] __device__ __forceinline__ uint4 block(const uint4* edges, uint4 loaded, int number) const {
         if (number >= 0 && number < text_begin) loaded = loaded ^ edges[number];
         if (number >= text_end && number < blocks) loaded = loaded ^ edges[number - text_end + text_begin];
@@ -42,21 +42,21 @@ struct RowResult {
     unsigned bytes = 0;
 };
 
-/// A row while its text is loaded.
+/// A row whose text is being loaded.
 template <int Batch, bool Aligned>
 struct RowLoader {
     static constexpr int edges_each = GcmRows::most_edges / 4;
 
     RowEdges row;
-    const std::uint8_t* text;  ///< where the lane's next block would be, if all of the row were text
+    const std::uint8_t* text;  ///< where the lane's next block would be if the whole row were text
     std::uint32_t alignment;
-    std::uint32_t quads, quad = 0;  ///< blocks of the row, and blocks loaded
+    std::uint32_t quads, quad = 0;  ///< number of quads (four blocks each) in the row, and number of quads loaded
     uint4 edges[edges_each];        ///< number q, q + 4 …
     RowResult result;
 
-    /// Row g of a warp, in lane 4g + q. `number` is the message's number, and `longest` is the longest message of the
-    /// four warps, or null if they have none. With encryption, E(J0) is in shared memory at `pad` as soon as the next
-    /// blocks are.
+    /// Row g of a warp, in lane 4g + q. `number` is the message number, and `longest` is the longest message of the
+    /// four warps, or null if they have no messages. When encrypting, E(J0) is in shared memory at `pad` as soon as the
+    /// next blocks are.
     __device__ __forceinline__ RowLoader(const GcmRowsParams& p, std::uint64_t number, bool present,
                                          const BatchGroup* longest, unsigned q, unsigned char* pad) {
         const GcmBatchParams& batch = p.batch;
@@ -142,10 +142,10 @@ __global__ void __launch_bounds__(GcmRows::threads, GcmRows::blocks_each)
         dynamic_shared() + Slots * powers.slot_bytes + warp * G::warp_bytes + lane_id() * block_bytes;
     auto* const behind_ring = reinterpret_cast<uint4*>(ring - lane_id() * block_bytes + unsigned{Depth} * slot_bytes);
     uint4* const edges = behind_ring + g * G::most_edges;
-    uint4* const pads =
-        behind_ring + rows_per_warp * G::most_edges + g;  // of every other tile, then of the remaining ones
+    uint4* const pads = behind_ring + rows_per_warp * G::most_edges + g;  // for every second tile, followed by space
+                                                                          // for the other tiles
 
-    // The tile being loaded, and its run.
+    // The tile being loaded, and the tile's run.
     std::uint32_t tile = blockIdx.x * p.tiles_at_once, run = 0;
     unsigned next_pad = 0;
     const auto loader_of_tile = [&] {
@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(GcmRows::threads, GcmRows::blocks_each)
     };
     if (tile >= p.tiles) return;
     RowLoader<Batch, Aligned> loader = loader_of_tile();
-    bool is_ahead = true;  // the loader's tile is the next one, not the current one
+    bool is_ahead = true;  // whether the loader's tile is the next tile rather than the current tile
     unsigned loaded = 0, used = 0;
 
     std::uint32_t run_of_powers = ~0u;
@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(GcmRows::threads, GcmRows::blocks_each)
     bool add = false;
     uint4 digest{};
     for (;;) {
-        // Load as many blocks as there is room for.
+        // Load as many blocks as there is space for.
         while (loaded - used < unsigned{Depth}) {
             if (!loader.done()) {
                 loader.load(ring + loaded % unsigned{Depth} * slot_bytes);
@@ -199,7 +199,7 @@ __global__ void __launch_bounds__(GcmRows::threads, GcmRows::blocks_each)
                 store_tail(result.at, digest, result.bytes);
             }
             if (!is_ahead) return;
-            // The tile that was loaded first becomes the current one.
+            // The tile that was loaded first becomes the current tile.
             row = loader.row;
             at = row.at - 4 * static_cast<int>(loader.quad);
             quads = loader.quads;

@@ -3,8 +3,8 @@
 
 namespace warpaes::cuda {
 
-/// A slot has 16 blocks. Blocks [0, rounds] are the round keys of the cipher or of the equivalent inverse cipher. In
-/// addition to round keys of the cipher, the last block is E(K, 0), which is H of GHASH.
+/// A slot has 16 blocks. Blocks [0, rounds] are the round keys of the cipher or of the equivalent inverse cipher. A
+/// slot with round keys of the cipher also contains E(K, 0), which is H of GHASH, in its last block.
 inline constexpr unsigned key_slot_blocks = 16;
 inline constexpr unsigned key_slot_h = 15;
 inline constexpr unsigned key_slot_bytes = 16 * key_slot_blocks;

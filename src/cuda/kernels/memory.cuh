@@ -1,5 +1,5 @@
-// Accesses blocks in device memory at any alignment; 16 is fast. In kernels for single messages `alignment` is the same
-// in all threads, so branches on it do not diverge.
+// Accesses blocks in device memory at any alignment; an alignment of 16 is fast. In kernels for single messages,
+// `alignment` is the same in all threads, so branches on it do not diverge.
 #pragma once
 
 #include "cuda/kernels/simt.cuh"
@@ -18,7 +18,7 @@ __device__ __forceinline__ void store_word_bytewise(std::uint8_t* p, std::uint32
     p[3] = static_cast<std::uint8_t>(v >> 24);
 }
 
-/// The 32 bits of `high:low` that start at bit `shift` (0 to 32).
+/// Returns the 32 bits of `high:low` that start at bit `shift` (0 to 32).
 __device__ __forceinline__ std::uint32_t word_from(std::uint32_t low, std::uint32_t high, unsigned shift) {
 #if defined(__CUDA_ARCH__)
     return __funnelshift_rc(low, high, shift);
@@ -27,9 +27,10 @@ __device__ __forceinline__ std::uint32_t word_from(std::uint32_t low, std::uint3
 #endif
 }
 
-/// A block at any address, loaded without touching bytes before or after it: the three aligned words in it, and the
-/// four bytes around them. `edge` holds these bytes in their places in aligned words, with the bytes after the three
-/// words below those before them. Loading byte by byte would take 16 accesses, each to all sectors of a warp.
+/// Returns a block at any address without accessing bytes before or after it: loads the three aligned words in the
+/// block, and the four bytes around them. `edge` contains these four bytes at their positions in aligned words; the
+/// bytes after the three words are below the bytes before them. Loading byte by byte would take 16 accesses, each to
+/// all sectors of a warp.
 __device__ __forceinline__ uint4 load_unaligned(const std::uint8_t* p) {
     const auto past = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(p) % 4);
     const auto* const words = reinterpret_cast<const std::uint32_t*>(p - past + 4);
@@ -132,7 +133,7 @@ __device__ __forceinline__ void store_half_block(std::uint8_t* p, uint4 v, std::
     }
 }
 
-/// The first `bytes` (1 to 15) of a message's last, partial block: out := in ^ key_stream.
+/// Processes the first `bytes` (1 to 15) of a message's last, partial block: out := in ^ key_stream.
 __device__ __forceinline__ void xor_partial_block(std::uint8_t* out, const std::uint8_t* in, uint4 key_stream,
                                                   unsigned bytes) {
     for (unsigned i = 0; i < bytes; ++i) {

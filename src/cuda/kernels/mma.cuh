@@ -6,9 +6,9 @@
 namespace warpaes::cuda {
 
 /// counts += a * b for a 16 x 256 and a 256 x 8 matrix of bits. The product of a row and a column is the number of ones
-/// that they have in common; its lowest bit is their product over GF(2). Lane 4g + q holds of `a` words q and q + 4 (32
-/// bits each) of the rows g (a0, a2) and g + 8 (a1, a3), of `b` words q (b0) and q + 4 (b1) of column g, and the counts
-/// of rows g (0, 1) and g + 8 (2, 3) in the columns 2q and 2q + 1. Compute capability 8.0 or newer.
+/// that they have in common; its lowest bit is the product over GF(2). Lane 4g + q provides words q and q + 4 (32 bits
+/// each) of rows g (a0, a2) and g + 8 (a1, a3) of `a`, and words q (b0) and q + 4 (b1) of column g of `b`. It holds the
+/// counts of rows g (0, 1) and g + 8 (2, 3) in columns 2q and 2q + 1. Requires compute capability 8.0 or newer.
 __device__ __forceinline__ void binary_mma(std::uint32_t (&counts)[4], std::uint32_t a0, std::uint32_t a1,
                                            std::uint32_t a2, std::uint32_t a3, std::uint32_t b0, std::uint32_t b1) {
 #if defined(WARPAES_SIMT)
@@ -25,15 +25,16 @@ __device__ __forceinline__ void binary_mma(std::uint32_t (&counts)[4], std::uint
 #endif
 }
 
-/// Whether this code has wide_mma, which only machine code for 9.0a has. All other code uses binary_mma instead.
+/// Whether this code contains wide_mma, which is available only in machine code for 9.0a. All other code uses
+/// binary_mma instead.
 #if defined(WARPAES_SIMT) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
 inline constexpr bool has_wide_mma = true;
 #else
 inline constexpr bool has_wide_mma = false;
 #endif
 
-/// Address of a matrix in shared memory, for wide_mma. In device code it is an address within shared memory, not a
-/// pointer; see shared_apart for the reason why it is computed separately.
+/// The address of a matrix in shared memory, for wide_mma. In device code, it is an address within shared memory, not a
+/// pointer; shared_apart() describes why it is computed separately.
 #if defined(WARPAES_SIMT)
 using MatrixAddress = const unsigned char*;
 inline MatrixAddress matrix_address(unsigned offset) {
@@ -46,10 +47,10 @@ __device__ __forceinline__ MatrixAddress matrix_address(unsigned offset) {
 }
 #endif
 
-/// Computes this product for 16 tiles of 8 columns at once, with four warps together. The tensor cores read B from
-/// shared memory: the columns of tile m are 128 bytes at offset 128 m, of which words 0 … 3 of column g are at 16 g;
-/// words 4 … 7 have the same layout, 2 KiB further on. The previous counts are kept only if `add` is set. Call it
-/// between wide_begin and wide_end, and do not write its registers in between.
+/// Computes the product of binary_mma() for 16 tiles of 8 columns at once, in four warps together. The tensor cores
+/// read B from shared memory: the columns of tile m are the 128 bytes at offset 128 m, in which words 0 … 3 of column g
+/// are at 16 g; words 4 … 7 have the same layout, 2 KiB further on. The previous counts are kept only if `add` is set.
+/// Call the function between wide_begin and wide_end, and do not write its registers in between.
 __device__ __forceinline__ void wide_mma(std::uint32_t (&counts)[64], uint4 a, MatrixAddress b, bool add) {
 #if defined(WARPAES_SIMT)
     const unsigned g = lane_id() / 4, q = lane_id() % 4;
@@ -61,7 +62,7 @@ __device__ __forceinline__ void wide_mma(std::uint32_t (&counts)[64], uint4 a, M
         for (unsigned i = 0; i < 4; ++i) counts[4 * m + i] = tile[i];
     }
 #elif defined(__CUDA_ARCH_FEAT_SM90_ALL)
-    // Matrix descriptor without swizzle: the address, 2 KiB between the halves of K, 128 bytes between tiles, all
+    // Matrix descriptor without swizzle: the address, 2 KiB between the halves of K, and 128 bytes between tiles, all
     // divided by 16.
     const std::uint64_t descriptor = (b >> 4) | (std::uint64_t{2048 / 16} << 16) | (std::uint64_t{128 / 16} << 32);
 #define WARPAES_COUNTS(i) "+r"(counts[i]), "+r"(counts[i + 1]), "+r"(counts[i + 2]), "+r"(counts[i + 3])
@@ -86,7 +87,7 @@ __device__ __forceinline__ void wide_mma(std::uint32_t (&counts)[64], uint4 a, M
 #endif
 }
 
-/// wide_begin comes before calls of wide_mma whose registers other instructions have written; wide_end comes after them
+/// wide_begin must precede calls of wide_mma whose registers other instructions have written; wide_end must follow them
 /// and waits for the results.
 __device__ __forceinline__ void wide_begin() {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) && !defined(WARPAES_SIMT)
@@ -99,7 +100,7 @@ __device__ __forceinline__ void wide_end() {
 #endif
 }
 
-/// Makes what this thread has written to shared memory visible to wide_mma after the next barrier.
+/// Makes this thread's writes to shared memory visible to wide_mma after the next barrier.
 __device__ __forceinline__ void wide_fence() {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) && !defined(WARPAES_SIMT)
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");

@@ -1,7 +1,8 @@
-// Random numbers from CTR's key stream. They are made in the registers that hold the key stream, and written once.
+// Random numbers from CTR's key stream. They are computed in the registers that hold the key stream, and written only
+// once.
 //
-// This file is compiled without contraction of multiplications and additions into FMA (src/cuda/CMakeLists.txt): see
-// aes/numbers.hpp.
+// This file is compiled without contraction of multiplications and additions into FMA (src/cuda/CMakeLists.txt);
+// aes/numbers.hpp explains why.
 #include "aes/numbers.hpp"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/ctr.cuh"

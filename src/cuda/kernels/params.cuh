@@ -1,5 +1,5 @@
 // Parameters of the kernels for single messages. They are passed by value, so that the round keys are constant-bank
-// operands and no copy of the key stays in device memory that this library allocates.
+// operands and no copy of the key remains in device memory that this library allocates.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace warpaes::cuda {
 
-/// 16, 4 or 1: the largest of these that divides every address whose bits are in `bits`.
+/// Returns 16, 4 or 1: the largest of these that divides every address whose bits are in `bits`.
 constexpr std::uint32_t alignment_of(std::uint64_t bits) {
     return bits % 16 == 0 ? 16 : bits % 4 == 0 ? 4 : 1;
 }
@@ -25,10 +25,10 @@ __host__ __device__ __forceinline__ std::uint32_t alignment_of(const void* a, co
 struct Params {
     const std::uint8_t* input;
     std::uint8_t* output;
-    std::uint64_t length;  ///< as in Run: bytes, for CFB1 bits
+    std::uint64_t length;  ///< as in Run: in bytes, or for CFB1 in bits
     uint4 chain;           ///< as in Run, a block in memory order
-    /// Decryption in place that chains on ciphertext: the ciphertext block before each warp's stretch, saved beforehand
-    /// by save_boundaries. Otherwise null.
+    /// For in-place decryption that chains on ciphertext: the ciphertext block before each warp's stretch, saved
+    /// beforehand by save_boundaries. Otherwise null.
     const uint4* boundaries;
     std::uint32_t alignment;  ///< alignment of both pointers: 16, 4 or 1
     std::uint32_t round_keys[60];
@@ -52,28 +52,29 @@ struct ShortXtsParams : ShortParams {
     uint4 tweaks[ShortXts::most_pieces];  ///< tweak of the first block of each piece
 };
 
-/// Rows of `bytes` bytes to be wiped, each in `parts` parts (wipe.cuh).
+/// Rows of `bytes` bytes to wipe, each in `parts` parts (wipe.cuh).
 struct WipeParams {
     std::uint8_t* memory;
     std::uint64_t stride, bytes, rows, parts;
     const std::uint8_t* marks;  ///< one byte per row, 0 for a row to keep; null: all rows are wiped
-    std::uint32_t at_once;      ///< parts that a warp takes at a time
+    std::uint32_t at_once;      ///< parts that a warp processes at a time
 };
 
-/// A message to be wiped if its tag is wrong.
+/// A message to wipe if its tag is wrong.
 struct WipeIfWrongParams {
     std::uint8_t* output;
     std::uint64_t bytes, parts;
-    /// The shares whose sum is the tag, each of HostShares::words_each words; without shares, the tag is wrong.
+    /// The shares whose sum is the tag, each consisting of HostShares::words_each words; without shares, the tag is
+    /// wrong.
     unsigned* shares;
     unsigned share_count;
     std::uint32_t expected[HostShares::words_each], mask[HostShares::words_each];  ///< the tag's words, and their mask
     /// In device memory, if `expected` is not set: `expected_bytes` bytes at any address.
     const std::uint8_t* expected_at;
     std::uint32_t expected_bytes;
-    Notice notice;  ///< notified if it was wiped
-    /// On a caller's stream: receives 0 or `bad`; `shares` are then overwritten, and the host is not notified, but
-    /// `notice.arrived` counts the thread blocks. Otherwise null.
+    Notice notice;  ///< notified if the message was wiped
+    /// On a caller's stream: receives 0 or `bad`. In that case, `shares` are overwritten and the host is not notified,
+    /// but `notice.arrived` counts the thread blocks. Otherwise null.
     std::int32_t* status;
     std::int32_t bad;
 };
@@ -94,16 +95,17 @@ struct XtsParams {
     Tweak first_number;
     std::uint64_t units;
     std::uint64_t unit_bytes;
-    std::uint64_t unit_step;  ///< difference between the numbers of neighbouring data units
-    /// Pieces per thread block; the first `blocks_with_more` thread blocks have one more.
+    std::uint64_t unit_step;  ///< difference between the numbers of consecutive data units
+    /// Number of pieces per thread block; the first `blocks_with_more` thread blocks have one more.
     std::uint64_t pieces_per_block;
     std::uint32_t blocks_with_more;
     std::uint32_t pieces_per_unit;
-    /// Blocks per piece; a unit's last piece may be shorter. A multiple of 32 if a unit has several pieces.
+    /// Blocks per piece; a unit's last piece may be shorter. The number is a multiple of 32 if a unit has several
+    /// pieces.
     std::uint32_t piece_blocks;
-    std::uint32_t width;  ///< lanes that one unit keeps busy
-    /// Whole blocks of a data unit, and the bytes after them, which the thread of the last whole block processes. The
-    /// message's last unit may be shorter.
+    std::uint32_t width;  ///< number of lanes that one unit occupies
+    /// Number of whole blocks of a data unit, and number of bytes after them, which the thread of the last whole block
+    /// processes. The message's last unit may be shorter.
     std::uint32_t unit_blocks, unit_rest;
     std::uint32_t last_unit_blocks, last_unit_rest;
     std::uint32_t alignment;  ///< alignment of every data unit's address: 16, 4 or 1

@@ -1,4 +1,4 @@
-// CFB8 and CFB1 decryption: one encryption per byte or per bit, applied to the 128 bits of ciphertext before it. Never
+// CFB8 and CFB1 decryption: one encryption per byte or per bit, applied to the 128 preceding bits of ciphertext. Never
 // in place: the launcher passes a copy of the ciphertext if necessary.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace warpaes::cuda {
 
-/// The 16 bytes before byte `at` of the ciphertext; before its first byte comes the initial shift register.
+/// Returns the 16 bytes before byte `at` of the ciphertext; the initial shift register precedes its first byte.
 __device__ __forceinline__ uint4 window_before(const std::uint8_t* text, uint4 initial, std::uint64_t at) {
     if (at >= block_bytes) return load_block(text + at - block_bytes, 1);
     std::uint32_t words[4] = {};
@@ -24,8 +24,8 @@ __device__ __forceinline__ uint4 window_before(const std::uint8_t* text, uint4 i
     return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-/// The shift register after `bits` (1 to 7) more bits: `window`, a block in memory order, with the high bits of `next`
-/// shifted in.
+/// Returns the shift register after `bits` (1 to 7) more bits: `window`, a block in memory order, with the high bits of
+/// `next` shifted in.
 __device__ __forceinline__ uint4 shift_in(uint4 window, std::uint32_t next, unsigned bits) {
     const std::uint32_t a = byte_swap(window.x), b = byte_swap(window.y), c = byte_swap(window.z),
                         d = byte_swap(window.w);
@@ -33,8 +33,8 @@ __device__ __forceinline__ uint4 shift_in(uint4 window, std::uint32_t next, unsi
                       byte_swap(__funnelshift_l(d, c, bits)), byte_swap(__funnelshift_l(next << 24, d, bits)));
 }
 
-/// Decrypts the byte `text`, which follows `window`: by one encryption, or for CFB1 by eight. If fewer than eight bits
-/// are `left` in CFB1, only those are decrypted, and the others are zero.
+/// Decrypts the byte `text`, which follows `window`, with one encryption, or for CFB1 with eight. If fewer than eight
+/// bits are `left` in CFB1, only those are decrypted, and the other bits are zero.
 template <Mode M, typename Encrypt>
 __device__ __forceinline__ std::uint8_t decrypted_byte(uint4 window, std::uint32_t text, std::uint64_t left,
                                                        const Encrypt& encrypt) {

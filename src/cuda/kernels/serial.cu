@@ -1,6 +1,6 @@
-// Modes and directions in which each block depends on the previous one: CBC, CFB and OFB encryption. A single message
-// gives work to only one thread; these kernels exist so that the `cuda` backend supports every mode when a caller
-// requests it by name.
+// Modes and directions in which each block depends on the previous block: CBC, CFB and OFB encryption. A single message
+// occupies only one thread; these kernels exist so that the `cuda` backend supports every mode when a caller requests
+// it by name.
 #include "aes/types.hpp"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/cipher.cuh"

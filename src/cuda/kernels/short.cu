@@ -1,5 +1,5 @@
-// A few blocks in modes whose blocks are independent. The goal is a low latency of the last block, so a thread block
-// has one table of 32 KiB instead of four, and a thread has one block.
+// A few blocks in modes whose blocks are independent. The goal is a low latency for the last block, so a thread block
+// has one table of 32 KiB instead of four, and a thread processes one block.
 //
 // XTS receives the encrypted tweaks of the data units: encrypting them in the kernel, before the text, would increase
 // the time by half. A long unit is cut into pieces, each with its own tweak, so that a thread multiplies by x^32 at
@@ -16,7 +16,7 @@
 
 namespace warpaes::cuda {
 
-/// The counter block that is `n` after `initial`.
+/// Returns the counter block that is `n` after `initial`.
 __device__ __forceinline__ uint4 counter_after(uint4 initial, std::uint32_t n) {
     std::uint64_t high = (static_cast<std::uint64_t>(byte_swap(initial.x)) << 32) | byte_swap(initial.y);
     const std::uint64_t before = (static_cast<std::uint64_t>(byte_swap(initial.z)) << 32) | byte_swap(initial.w);
@@ -36,7 +36,7 @@ __device__ __forceinline__ uint4 tweak_of(const ShortXtsParams& p, std::uint32_t
     return tweak;
 }
 
-/// ECB, CTR and XTS. `Parameters`: ShortParams, or ShortXtsParams for XTS.
+/// ECB, CTR and XTS. `Parameters` is ShortParams, or ShortXtsParams for XTS.
 template <Mode M, Direction D, int Rounds, typename Parameters>
 __global__ void __launch_bounds__(ShortMessage::threads, 1) short_kernel(const __grid_constant__ Parameters p) {
     constexpr bool inverse = uses_inverse_cipher(M, D);

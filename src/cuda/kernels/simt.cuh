@@ -1,4 +1,4 @@
-// Small helpers that kernels need beyond plain CUDA C++.
+// Small helper functions for kernels, in addition to plain CUDA C++.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -22,9 +22,10 @@ extern __shared__ __align__(128) unsigned char dynamic_shared_memory[];
 __device__ __forceinline__ unsigned char* dynamic_shared() {
     return dynamic_shared_memory;
 }
-/// Returns the same address, for data next to the T-tables. It is computed in assembly so that the compiler cannot
-/// detect that both are the same. Otherwise it keeps the common base address in a register and adds it to the address
-/// of every lookup (a tenth of GCM's time), instead of folding it into the load instruction.
+/// Returns the same address as dynamic_shared(), for data next to the T-tables. It is computed in assembly so that the
+/// compiler cannot detect that both addresses are equal. Otherwise the compiler keeps the common base address in a
+/// register and adds it to the address of every lookup (a tenth of GCM's time), instead of folding it into the load
+/// instruction.
 __device__ __forceinline__ unsigned char* shared_apart() {
     unsigned char* at;
     asm volatile("mov.b64 %0, %1;" : "=l"(at) : "l"(dynamic_shared_memory));
@@ -50,8 +51,8 @@ __device__ __forceinline__ std::uint64_t global_warps() {
     return global_threads() / warp_lanes;
 }
 
-/// `pointer`, which must point to global memory. Use it for pointers that a kernel loads from memory: the compiler
-/// cannot know that they do not point to shared memory.
+/// Returns `pointer`, which must point to global memory. Use this function for pointers that a kernel loads from
+/// memory: the compiler cannot determine that they do not point to shared memory.
 template <typename T>
 __device__ __forceinline__ T* global(T* pointer) {
 #if defined(__CUDA_ARCH__)
@@ -64,7 +65,7 @@ __device__ __forceinline__ uint4 operator^(uint4 a, uint4 b) {
     return make_uint4(a.x ^ b.x, a.y ^ b.y, a.z ^ b.z, a.w ^ b.w);
 }
 
-/// Word `i` of four. It stays in registers if `i` is a compile-time constant.
+/// Returns word `i` of four. The words stay in registers if `i` is a compile-time constant.
 __device__ __forceinline__ std::uint32_t word_of(uint4 v, unsigned i) {
     return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }

@@ -15,7 +15,7 @@ struct SivPrefix {
     std::uint32_t c0{}, c3{};  ///< t0 without j, t3 without g
     uint4 c{};                 ///< round 2 without t0 and t3
 
-    /// `counter` is a counter block whose first two bytes are zero. `k`: round keys.
+    /// `counter` is a counter block whose first two bytes are zero. `k` contains the round keys.
     __device__ __forceinline__ void set(const SharedTables<Tables>& t, uint4 counter, const std::uint32_t* k) {
         const uint4 s = counter ^ make_uint4(k[0], k[1], k[2], k[3]);
         c0 = t.template lookup<1, 1>(s.y) ^ t.template lookup<2, 2>(s.z) ^ t.template lookup<3, 3>(s.w) ^ k[4];

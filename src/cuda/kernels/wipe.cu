@@ -16,8 +16,8 @@ __global__ void __launch_bounds__(WipeShape::threads) wipe_rows(const __grid_con
     });
 }
 
-/// Launched before the host has read the tag, because a later launch would take as long as a short message. On a
-/// caller's stream, the host never reads the tag.
+/// This kernel is launched before the host has read the tag, because a later launch would take as long as a short
+/// message. On a caller's stream, the host never reads the tag.
 __global__ void __launch_bounds__(WipeIfWrong::threads) wipe_if_wrong(const __grid_constant__ WipeIfWrongParams p) {
     wait_for_kernel_before();
     const unsigned words = p.share_count * HostShares::words_each;
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(WipeIfWrong::threads) wipe_if_wrong(const __gr
     if (p.status != nullptr && global_thread() == 0) *p.status = wrong ? p.bad : 0;
     if (wrong) wipe_parts(p.parts, 1, [&](std::uint64_t unit) { return part_of(p.output, p.bytes, unit, p.parts); });
     if (!(p.status != nullptr ? is_last(p.notice.arrived) : arrive(p.notice))) return;
-    // The sum of the shares would be the right tag, so the shares are also wiped.
+    // The sum of the shares is the correct tag, so the shares are also wiped.
     for (unsigned i = 0; i < words; ++i) p.shares[i] = 0;
 }
 

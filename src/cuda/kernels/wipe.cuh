@@ -14,7 +14,7 @@ struct Stretch {
     std::uint64_t bytes = 0;
 };
 
-/// Part `part` of `parts` of a message's output. All parts except the last have the same size.
+/// Returns part `part` of `parts` of a message's output. All parts except the last have the same size.
 __device__ __forceinline__ Stretch part_of(std::uint8_t* output, std::uint64_t length, std::uint64_t part,
                                            std::uint64_t parts) {
     const std::uint64_t each = (length + 16 * parts - 1) / (16 * parts) * 16, begin = part * each;
@@ -22,7 +22,7 @@ __device__ __forceinline__ Stretch part_of(std::uint8_t* output, std::uint64_t l
     return {output + begin, length - begin < each ? length - begin : each};
 }
 
-/// Writes zeros over the stretch of every lane. All lanes of the warp write each stretch together.
+/// Writes zeros to the stretch of every lane. All lanes of the warp write each stretch together.
 __device__ inline void wipe_stretches(Stretch mine) {
     __syncwarp();
     const unsigned lane = lane_id();
@@ -43,8 +43,8 @@ __device__ inline void wipe_stretches(Stretch mine) {
     }
 }
 
-/// Calls `stretch_of(unit)` once for each of `units` parts, in one lane each, and wipes what it returns. A warp takes
-/// `at_once` parts at a time, at most 32. Called by all threads of the grid.
+/// Calls `stretch_of(unit)` once for each of `units` parts, in one lane each, and wipes the returned stretch. A warp
+/// processes `at_once` parts at a time, at most 32. Must be called by all threads of the grid.
 template <typename StretchOf>
 __device__ __forceinline__ void wipe_parts(std::uint64_t units, std::uint32_t at_once, const StretchOf& stretch_of) {
     const std::uint64_t step = global_warps() * at_once;

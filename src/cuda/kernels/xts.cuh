@@ -1,14 +1,14 @@
-// XTS (IEEE 1619): one thread per block; a warp takes 32 consecutive blocks of a data unit. See aes/xts.hpp for the
-// field.
+// XTS (IEEE 1619): one thread per block; a warp processes 32 consecutive blocks of a data unit. aes/xts.hpp describes
+// the field.
 //
-// A piece is a data unit or, where units are long, a part of one: whole groups of 32 blocks. Every warp has a
-// contiguous range of pieces. It computes the tweaks of 32 pieces at a time, one per lane, and distributes them by
-// shuffles. A lane's own tweak is the tweak of the piece times x^lane. From one group to the next it is multiplied by
-// x^32, which moves the words by one and takes ten more instructions; the lookups of the cipher leave issue slots for
-// them. If units are shorter than 32 blocks, a warp processes several at once.
+// A piece is a data unit or, if units are long, a part of a unit that consists of whole groups of 32 blocks. Every warp
+// processes a contiguous range of pieces. It computes the tweaks of 32 pieces at a time, one per lane, and distributes
+// them by shuffles. A lane's own tweak is the tweak of the piece times x^lane. Between groups, it is multiplied by
+// x^32, which moves the words by one and takes ten additional instructions; the lookups of the cipher leave issue slots
+// for these instructions. If units are shorter than 32 blocks, a warp processes several units at once.
 //
-// Tweaks need the cipher, and decryption needs the tables of the inverse cipher, so decryption has one table of the
-// cipher in addition to these.
+// Tweaks require the cipher, and decryption requires the tables of the inverse cipher, so for decryption there is one
+// table of the cipher in addition to those tables.
 #pragma once
 
 #include "aes/types.hpp"
@@ -19,7 +19,7 @@
 
 namespace warpaes::cuda {
 
-/// t * x^n, n below 32.
+/// Returns t * x^n, for n below 32.
 __device__ __forceinline__ uint4 times_power_of_x(uint4 t, unsigned n) {
     const std::uint32_t out = __funnelshift_l(t.w, 0, n);  // the n bits that are shifted out
     return make_uint4((t.x << n) ^ out ^ (out << 1) ^ (out << 2) ^ (out << 7),
@@ -27,15 +27,15 @@ __device__ __forceinline__ uint4 times_power_of_x(uint4 t, unsigned n) {
                       __funnelshift_l(t.y, t.z, n), __funnelshift_l(t.z, t.w, n));
 }
 
-/// t * x^32
+/// Returns t * x^32.
 __device__ __forceinline__ uint4 times_x_32(uint4 t) {
     const std::uint32_t out = t.w;
     return make_uint4(out ^ (out << 1) ^ (out << 2) ^ (out << 7), t.x ^ (out >> 31) ^ (out >> 30) ^ (out >> 25), t.y,
                       t.z);
 }
 
-/// x^(256 i) and x^(16384 i): two of these factors and a few multiplications by x^32 reach every position in the
-/// longest data unit.
+/// x^(256 i) and x^(16384 i): with two of these factors and a few multiplications by x^32, every position in the
+/// longest data unit can be reached.
 struct LongPowers {
     static constexpr unsigned count = 64;
     std::uint32_t near[count][4];
@@ -63,7 +63,7 @@ constexpr LongPowers make_long_powers() {
 
 static __constant__ const LongPowers long_powers_constant = detail::make_long_powers();
 
-/// t * power
+/// Returns t * power.
 __device__ inline uint4 times(uint4 t, const std::uint32_t (&power)[4]) {
     const std::uint32_t words[4] = {t.x, t.y, t.z, t.w}, bits[4] = {power[0], power[1], power[2], power[3]};
     std::uint32_t product[8] = {};
@@ -79,7 +79,7 @@ __device__ inline uint4 times(uint4 t, const std::uint32_t (&power)[4]) {
             for (int j = 0; j < 4; ++j) product[i + j] ^= words[j] & mask;
         }
     }
-    // Reduction: the part beyond x^127 times x^7 + x^2 + x + 1. The part of this product that is beyond x^127 again has
+    // Reduction: the part beyond x^127 times x^7 + x^2 + x + 1. The part of that product that is again beyond x^127 has
     // at most 7 bits.
     const auto carry = [](std::uint32_t v) { return (v >> 31) ^ (v >> 30) ^ (v >> 25); };
     product[4] ^= carry(product[7]);
@@ -91,7 +91,7 @@ __device__ inline uint4 times(uint4 t, const std::uint32_t (&power)[4]) {
     return make_uint4(product[0], product[1], product[2], product[3]);
 }
 
-/// t * x^(32 groups); `groups` is public, t is secret.
+/// Returns t * x^(32 groups); `groups` is public, and t is secret.
 __device__ inline uint4 times_groups(uint4 t, unsigned groups) {
     for (; groups % 8 != 0; --groups) t = times_x_32(t);
     const unsigned near = groups / 8 % LongPowers::count, far = groups / 8 / LongPowers::count;
@@ -100,14 +100,14 @@ __device__ inline uint4 times_groups(uint4 t, unsigned groups) {
     return t;
 }
 
-/// The number of the data unit that is `distance` after the first, as a block in memory order.
+/// Returns the number of the data unit that is `distance` after the first unit, as a block in memory order.
 __device__ __forceinline__ uint4 unit_number(const Tweak& first, std::uint64_t distance) {
     const Tweak number = add(first, distance);
     return make_uint4(static_cast<std::uint32_t>(number.low), static_cast<std::uint32_t>(number.low >> 32),
                       static_cast<std::uint32_t>(number.high), static_cast<std::uint32_t>(number.high >> 32));
 }
 
-/// `block` with its first `bytes` bytes (1 to 15) replaced by those at `from`.
+/// Returns `block` with its first `bytes` bytes (1 to 15) replaced by the bytes at `from`.
 __device__ inline uint4 begin_with(uint4 block, const std::uint8_t* from, unsigned bytes) {
     std::uint32_t words[4] = {block.x, block.y, block.z, block.w};
 #pragma unroll
@@ -126,12 +126,12 @@ __device__ inline void store_beginning(std::uint8_t* to, uint4 block, unsigned b
     }
 }
 
-/// Uses a 32-bit division if possible: a 64-bit division is a subroutine on a GPU.
+/// Uses a 32-bit division if possible, because a 64-bit division is a subroutine on a GPU.
 __device__ __forceinline__ std::uint64_t unit_of_piece(std::uint64_t piece, std::uint32_t pieces_per_unit) {
     return (piece >> 32) == 0 ? static_cast<std::uint32_t>(piece) / pieces_per_unit : piece / pieces_per_unit;
 }
 
-/// `Plain`: every data unit is whole blocks, and both buffers are aligned to 16 bytes.
+/// `Plain` means that every data unit consists of whole blocks, and both buffers are aligned to 16 bytes.
 template <Direction D, int Rounds, int Tables, bool Plain>
 __global__ void __launch_bounds__(xts_threads, 1) xts_kernel(const __grid_constant__ XtsParams p) {
     constexpr bool inverse = D == Direction::decrypt;
@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(xts_threads, 1) xts_kernel(const __grid_consta
     };
 
     const unsigned lane = lane_id();
-    // `which` is the lane's unit among those processed at once, and `column` its block in this unit.
+    // `which` is the lane's unit among the units processed at once, and `column` is the lane's block in this unit.
     const unsigned units_at_once = warp_lanes / p.width, which = lane / p.width, column = lane % p.width;
 
     constexpr unsigned warps = xts_threads / warp_lanes;
@@ -195,7 +195,8 @@ __global__ void __launch_bounds__(xts_threads, 1) xts_kernel(const __grid_consta
                     const uint4 after = times_power_of_x(tweak, 1);
                     uint4 result = add_tweak_and_cipher(text, steals && inverse ? after : tweak);
                     if (steals) {
-                        // Ciphertext stealing (IEEE 1619, 5.3.2 and 5.4.2) on this block and the partial one after it.
+                        // Ciphertext stealing (IEEE 1619, 5.3.2 and 5.4.2) for this block and the following partial
+                        // block.
                         const uint4 stolen = result;
                         const std::uint8_t* end = in - (warp_lanes - 1) * block_bytes;
                         result = add_tweak_and_cipher(begin_with(stolen, end, rest), inverse ? tweak : after);

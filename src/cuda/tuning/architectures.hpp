@@ -1,6 +1,6 @@
-// The launch figures of each architecture: a row for each known one, and one for later ones. The values for the H200
-// were measured. The others have never been used on hardware; they are derived from the size of shared memory and from
-// nvcc's machine code.
+// The launch figures of each architecture: one row for each known architecture, and one row for later architectures.
+// The values for the H200 were measured. The other values have never been used on hardware; they are derived from the
+// size of shared memory and from nvcc's machine code.
 #pragma once
 
 #include "cuda/tuning/shapes.hpp"
@@ -13,8 +13,9 @@ struct Architecture {
     LaunchTable table;
 };
 
-/// If bit products are emulated, each is a subroutine of about 110 instructions, and a warp needs sixteen of them for
-/// 512 bytes. GHASH by integer products takes fewer instructions. Counted, not measured (nvcc 13.0, 2026-11).
+/// If bit products are emulated, each product is a subroutine of about 110 instructions, and a warp needs sixteen of
+/// them for 512 bytes. GHASH with integer products takes fewer instructions. Counted, not measured (nvcc 13.0,
+/// 2026-11).
 inline constexpr LaunchTable without_tensor_cores{
     .one_launch_share = 0, .tensor_blocks = never, .own_key_tensor_bytes = never};
 
@@ -45,7 +46,7 @@ constexpr Architecture architecture_of(int compute_capability) {
     return found;
 }
 
-/// The limits of a device, combined with its architecture's launch table and as many T-tables as fit.
+/// Returns the limits of a device, combined with its architecture's launch table and as many T-tables as fit.
 constexpr DeviceLimits limits_of(int multiprocessors, int shared_bytes_per_block, int compute_capability,
                                  std::size_t l2_bytes = 0) {
     const Architecture row = architecture_of(compute_capability);

@@ -14,19 +14,20 @@ namespace warpaes::cuda {
 /// GCM batches (batch_gcm.cu).
 struct GcmBatch {
     static constexpr int ghash_threads = 256, ghash_blocks_each = 2;   ///< thread blocks per multiprocessor
-    static constexpr int other_threads = 128, other_blocks_each = 16;  ///< for kernels with a thread for each message
-    static constexpr int most_j0_threads = 256;                        ///< the kernel's limit
+    static constexpr int other_threads = 128, other_blocks_each = 16;  ///< for kernels with one thread per message
+    static constexpr int most_j0_threads = 256;                        ///< the limit of the kernel
     /// The kernels for one message, with tensor cores, hash a group under one key if its messages have at least
-    /// `least_long` bytes and the group at least `least_bytes`. A single message among others needs `least_alone`
-    /// bytes. Associated data of at most `most_aad` bytes, because one thread hashes the associated data of a message.
+    /// `least_long` bytes and the group has at least `least_bytes`. A single message in a larger batch must have
+    /// `least_alone` bytes. Associated data may have at most `most_aad` bytes, because one thread hashes the associated
+    /// data of a message.
     static constexpr std::uint64_t least_long = 8192, least_bytes = 1 << 20, least_alone = 16 << 20, most_aad = 1024;
 
-    /// One lane is used if it takes at most this many tenths of the time of four lanes.
+    /// One lane is used if its time is at most this many tenths of the time of four lanes.
     static constexpr std::uint64_t one_lane_tenths = 12;
 
-    /// Lanes per message: few, because each computes powers of H, but enough to keep most lanes busy in the last round.
-    /// The limits are multiplications (one per lane every two cycles) and logic instructions, which run slower on an SM
-    /// together than separately.
+    /// The number of lanes per message: few, because each lane computes powers of H, but enough to keep most lanes busy
+    /// in the last round. The limits are multiplications (one per lane every two cycles) and logic instructions, which
+    /// are slower when they run together on an SM than separately.
     static constexpr int lanes(const DeviceLimits& device, std::uint64_t messages) {
         const std::uint64_t at_once =
             static_cast<std::uint64_t>(device.multiprocessors) * ghash_blocks_each * ghash_threads;
@@ -38,33 +39,36 @@ struct GcmBatch {
 };
 
 /// Groups of long messages under the same key that are processed by the kernels for one message: the batch kernels are
-/// made for many short messages, and take 60 us longer.
+/// designed for many short messages, and take 60 us longer.
 struct OwnLaunches {
     static constexpr std::uint64_t long_message = 64 << 10;
     static constexpr std::uint64_t message = 4 << 10,
-                                   few_bytes = 128 << 20;  ///< minimum length of such messages, if the group is small
+                                   few_bytes = 128 << 20;  ///< minimum message length in groups of at most few_bytes
+                                                           ///< bytes
 
     static constexpr bool take(std::uint64_t messages, std::uint64_t bytes) {
         return bytes >= long_message || (bytes >= message && messages * bytes <= few_bytes);
     }
 };
 
-/// GHASH of many messages under one key or a few; each message is a row (ghash_messages.cu).
+/// GHASH of many messages under one key or a few keys; each message is a row (ghash_messages.cu).
 struct GcmRows {
     static constexpr int threads = 256, blocks_each = 2;  ///< thread blocks per multiprocessor
-    static constexpr int batch = 4, depth = 2;          ///< steps of 32 blocks between two waits, and batches in flight
+    static constexpr int batch = 4, depth = 2;          ///< number of steps of 32 blocks between two waits, and number
+                                                        ///< of batches in flight
     static constexpr int tile_rows = threads / 32 * 8;  ///< messages that a thread block hashes at a time
     /// Blocks of a message that are not whole blocks of text: associated data, a partial block, lengths.
     static constexpr unsigned most_edges = 8;
     static constexpr std::uint64_t most_aad = 16 * (most_edges - 2);
-    /// Shared memory of a warp: the ring, the edges of its eight rows, and E(J0) of two tiles.
+    /// Shared memory of a warp: the ring, the edges of the warp's eight rows, and E(J0) of two tiles.
     static constexpr unsigned warp_bytes = (depth * batch * 32 + 8 * most_edges + 2 * 8) * block_bytes;
     static constexpr std::uint64_t least_bytes = 128, most_bytes = 16384;
     static constexpr std::uint64_t least_messages = 1024;
-    /// The minimum number of rows for each of several keys. The powers and matrices of a key cost a thread block about
-    /// as much as 10 rows.
+    /// The minimum number of rows for each of several keys. For a thread block, the powers and matrices of a key cost
+    /// about as much as 10 rows.
     static constexpr std::uint64_t least_of_key = 16;
-    /// The number of messages per group at which sorting by key pays off. Sorting costs the host about 60 ns per group.
+    /// The number of messages per group from which sorting by key is worthwhile. Sorting costs the host about 60 ns per
+    /// group.
     static constexpr std::uint64_t least_of_group = 32;
     /// The cost, in blocks of a row, of the launches that combine the digests of a message's rows.
     static constexpr std::uint64_t combining = 75;
@@ -99,8 +103,8 @@ struct GcmRows {
                 GhashMma::shared_bytes(device) + threads / 32 * warp_bytes};
     }
     static constexpr std::uint64_t turns = 8, most_tiles = 16;
-    /// The number of consecutive tiles that a thread block takes at a time: several, so that its key rarely changes,
-    /// but few enough that it takes several turns.
+    /// The number of consecutive tiles that a thread block claims at a time: several, so that its key rarely changes,
+    /// but few enough that it claims several times.
     static constexpr std::uint32_t tiles_at_once(std::uint64_t tiles, std::uint64_t runs, int grid) {
         const std::uint64_t of_run = tiles / runs, of_turn = tiles / (turns * static_cast<std::uint64_t>(grid));
         if (runs == 1) return 1;

@@ -9,7 +9,8 @@
 
 namespace warpaes::cuda {
 
-/// For kernels that access page-locked memory in place: few, so that some threads write while others read.
+/// For kernels that access page-locked memory in place. Few threads are used, so that some thread blocks write while
+/// others read.
 inline constexpr int zero_copy_threads = 256;
 
 /// A short message in a mode whose blocks are independent (short.cu), one block per thread.
@@ -37,11 +38,11 @@ constexpr ShortShape short_shape(const DeviceLimits& device, std::uint64_t block
 }
 
 /// Blocks of many messages (batch_blocks.cu, batch_xts.cu). Reading the round keys of a block from memory takes a
-/// quarter as many passes of the load-store unit as its lookups. So if messages have their own keys, round keys stay in
-/// registers, and half as many threads have twice as many registers each.
+/// quarter as many passes of the load-store unit as its lookups. Therefore, if messages have their own keys, round keys
+/// stay in registers, and half as many threads each have twice as many registers.
 struct BatchBlocks {
     static constexpr int most_own_key_threads = 512;
-    /// `parameters` is whether round keys are kernel parameters instead of being kept in registers.
+    /// `parameters` means that round keys are kernel parameters instead of being kept in registers.
     static constexpr int most_threads(bool parameters) {
         return parameters ? most_table_threads : most_own_key_threads;
     }
@@ -51,11 +52,11 @@ struct BatchBlocks {
     }
 };
 
-/// Batches with at most FewKeys::most keys: for at least this much text, round keys are kernel parameters, so that as
-/// many threads run as with one key. Copying them takes the host about 10 µs.
+/// Batches with at most FewKeys::most keys: from this amount of text, round keys are kernel parameters, so that as many
+/// threads run as with one key. Copying the round keys takes the host about 10 µs.
 struct BatchFewKeys {
 #if defined(WARPAES_SIMT)
-    static constexpr std::uint64_t least_bytes = 4096;  // which the simulated GPU processes in reasonable time
+    static constexpr std::uint64_t least_bytes = 4096;  // the simulated GPU processes this amount in reasonable time
 #else
     static constexpr std::uint64_t least_bytes = 64 << 20;
 #endif

@@ -1,4 +1,4 @@
-// Counters: for CTR, random numbers, and the key stream of GCM batches.
+// Counters for CTR, random numbers, and the key stream of GCM batches.
 #pragma once
 
 #include <algorithm>
@@ -9,17 +9,17 @@
 
 namespace warpaes::cuda {
 
-/// Groups of 32 blocks per unit of work of the CTR kernel (see ctr.cuh). More groups share one B(g), but take more
-/// registers and instruction cache.
+/// Groups of 32 blocks per unit of work of the CTR kernel (see ctr.cuh). With more groups, more blocks share one B(g),
+/// but the kernel needs more registers and instruction cache.
 inline constexpr int ctr_width = 4;
 
-/// Groups of 32 blocks per unit of work for random numbers, and the threads of their kernel.
+/// Groups of 32 blocks per unit of work for random numbers, and the number of threads of their kernel.
 inline constexpr int numbers_width = 2, numbers_threads = 1024;
 
 /// Counters of many messages (batch_ctr.cu).
 struct BatchCounters {
-    /// If messages have their own keys, the round keys stay in registers: half as many threads have twice as many
-    /// registers each.
+    /// If messages have their own keys, the round keys stay in registers: half as many threads each have twice as many
+    /// registers.
     static constexpr int most_own_key_threads = 512;
     static constexpr int most_threads(bool parameters) {
         return parameters ? most_table_threads : most_own_key_threads;
@@ -28,17 +28,17 @@ struct BatchCounters {
         return static_cast<int>(parameters ? device.table.threads : device.table.own_key_threads);
     }
 
-    /// Whether a warp processes a message in windows and keeps A(j) from one to the next.
+    /// Whether a warp processes a message in windows and keeps A(j) between windows.
     static constexpr bool is_long(const DeviceLimits& device, std::uint64_t bytes) {
         return bytes >= device.table.long_counter_bytes;
     }
-    static constexpr std::uint64_t most_short = 65536;  ///< bytes; limits the launch table's figure
+    static constexpr std::uint64_t most_short = 65536;  ///< in bytes; the upper limit of the launch table's figure
 
     /// log2 of the number of threads that share a short message of `blocks` blocks. Consecutive messages start
     /// `distance` bytes apart. The cost is estimated in passes of a warp through the load-store unit. Each message
-    /// takes 37 per thread: 27 lookups, and finding the message. Reading round keys from a slot takes 36 more. A block
-    /// of AES-128 takes 133. Each load or store of 32 blocks takes one pass for each line of 128 bytes, and at least
-    /// four.
+    /// takes 37 passes per thread: 27 lookups, and finding the message. Reading round keys from a slot takes 36 more. A
+    /// block of AES-128 takes 133. Each load or store of 32 blocks takes one pass for each line of 128 bytes, and at
+    /// least four.
     static constexpr std::uint32_t passes = 37, passes_of_slot = 36, passes_of_block = 133;
     static constexpr std::uint32_t log_lanes(std::uint32_t blocks, std::uint64_t distance, bool one_key) {
         std::uint32_t best = 0;
@@ -58,16 +58,16 @@ struct BatchCounters {
         return best;
     }
 
-    static constexpr std::uint64_t turns = 8;  ///< at least this many per warp, if there is enough work
+    static constexpr std::uint64_t turns = 8;  ///< minimum number of turns per warp, if there is enough work
     static constexpr std::uint64_t most_steps = 64, most_windows = 16;
 
-    /// Steps of 32 threads that a warp takes at a time.
+    /// The number of steps of 32 threads that a warp claims at a time.
     static constexpr std::uint32_t steps_at_once(const DeviceLimits& device, std::uint64_t steps) {
         const std::uint64_t each = steps / (warps_of(device) * turns);
         return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(each, 1, most_steps));
     }
-    /// Windows of a long message that a warp takes at a time: a power of two, because the lengths of long messages are
-    /// usually multiples of one.
+    /// The number of windows of a long message that a warp claims at a time: a power of two, because the lengths of
+    /// long messages are usually multiples of a power of two.
     static constexpr std::uint32_t windows_at_once(const DeviceLimits& device, std::uint64_t windows) {
         const std::uint64_t each = 4 * windows / (warps_of(device) * turns);
         return static_cast<std::uint32_t>(std::bit_floor(std::clamp<std::uint64_t>(each, 1, most_windows)));

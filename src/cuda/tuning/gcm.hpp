@@ -1,4 +1,4 @@
-// A single GCM message, and segments under one key.
+// A single GCM message, and segments under the same key.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,11 @@ namespace warpaes::cuda {
 inline constexpr int gcm_ctr_width = 4;
 
 /// How the windows of 256 counters of GCM segments are distributed among warps (see gcm_ctr.cu). A round is one task
-/// for every warp. The shape minimizes the estimated time: few rounds, and tasks as short as these rounds allow. The
-/// start of a task costs about as much as half a window.
+/// for every warp. The shape minimizes the estimated time: few rounds, and tasks as short as possible for this number
+/// of rounds. Starting a task costs about as much as half a window.
 struct WindowShape {
-    std::uint64_t parts;    ///< parts into which the windows of a segment are divided
-    std::uint64_t windows;  ///< per part
+    std::uint64_t parts;    ///< number of parts into which the windows of a segment are divided
+    std::uint64_t windows;  ///< number of windows per part
 };
 
 constexpr WindowShape window_shape(const DeviceLimits& device, std::uint64_t segments, std::uint64_t windows) {
@@ -41,7 +41,7 @@ struct GcmMessage {
     static constexpr int threads = 512;
     static constexpr unsigned warps = threads / 32;
     static constexpr unsigned slots = 16;  ///< each of four powers of H
-    static constexpr unsigned radix = 16;  ///< base of a thread block's number, which in a large grid has two digits
+    static constexpr unsigned radix = 16;  ///< base of a thread block's number, which has two digits in a large grid
 
     /// Shared memory after the tables: the powers, a weight and a sum for each warp, and two more elements.
     static constexpr std::size_t shared_bytes(bool wide) {
@@ -53,8 +53,8 @@ struct GcmMessage {
     }
 };
 
-/// A short message (gcm_short.cu). A thread block takes 128 blocks of the message, or 256 if there would otherwise be
-/// more thread blocks than multiprocessors.
+/// A short message (gcm_short.cu). A thread block processes 128 blocks of the message, or 256 if there would otherwise
+/// be more thread blocks than multiprocessors.
 struct GcmShort {
     static constexpr unsigned least_share = 128, most_share = 256, most_groups = most_share / 32;
     static constexpr int most_threads = 2 * most_share + 32;
@@ -69,8 +69,8 @@ struct GcmShort {
     static constexpr LaunchShape shape(const DeviceLimits& device, std::uint64_t blocks) {
         const unsigned each = share(device, blocks), groups = each / 32;
         const std::uint64_t grid = blocks == 0 ? 1 : (blocks + each - 1) / each;
-        // Threads for the text, for E(J0) and for the weights. Shared memory for the weights, for a sum per warp of
-        // text and for E(J0).
+        // The threads are for the text, for E(J0) and for the weights. The shared memory is for the weights, for one
+        // sum per warp of text and for E(J0).
         return {static_cast<int>(grid), static_cast<int>(2 * each + 32),
                 table_bytes_each + (each + groups + 1) * block_bytes, 1};
     }
@@ -84,10 +84,10 @@ struct GcmMedium : GcmMessage {
 
 struct GcmMediumShape {
     LaunchShape launch;
-    std::uint32_t share;       ///< blocks per thread block; the first one has the remainder
+    std::uint32_t share;       ///< blocks per thread block; the first thread block processes the remainder
     std::uint32_t row_blocks;  ///< blocks per row
 
-    /// `blocks`: whole blocks of the message.
+    /// `blocks` is the number of whole blocks in the message.
     static constexpr bool takes(const DeviceLimits& device, std::uint64_t blocks) {
         const std::size_t least = 2 * table_bytes_each + GcmMedium::shared_bytes(GhashMma::wide(device));
         const std::uint64_t share = std::min<std::uint64_t>(device.table.one_launch_share, GcmMedium::most_share);
@@ -96,14 +96,14 @@ struct GcmMediumShape {
     }
 };
 
-/// `blocks`: whole blocks of the message.
+/// `blocks` is the number of whole blocks in the message.
 constexpr GcmMediumShape gcm_medium_shape(const DeviceLimits& device, std::uint64_t blocks) {
     const std::uint64_t wanted = std::clamp<std::uint64_t>(
         (blocks + GcmMedium::least_share - 1) / GcmMedium::least_share, 1, GcmMessage::grid_limit(device));
     const std::uint64_t share = (blocks + wanted - 1) / wanted;
     const std::uint64_t grid = share == 0 ? 1 : (blocks + share - 1) / share;
     const std::size_t beside = GcmMedium::shared_bytes(GhashMma::wide(device));
-    // For small shares, filling four tables takes longer than the time that they save.
+    // For small shares, filling four tables takes longer than the time that the tables save.
     const int tables = share <= device.table.two_tables_share ? 2 : tables_for(device, beside);
     return {{static_cast<int>(grid), GcmMedium::threads, tables * table_bytes_each + beside, tables},
             static_cast<std::uint32_t>(share),
@@ -120,7 +120,7 @@ struct GcmLong : GcmMessage {
     /// The number of blocks per multiprocessor at which this kernel becomes faster than gcm_medium.cu.
     static constexpr std::uint64_t least_share = 1536;
 
-    /// `blocks`: whole blocks of the message. Its buffers must be aligned to 16 bytes.
+    /// `blocks` is the number of whole blocks in the message, whose buffers must be aligned to 16 bytes.
     static constexpr bool takes(const DeviceLimits& device, std::uint64_t blocks) {
         return GhashMma::wide(device) && device.table.tensor_blocks != never &&
                tables * table_bytes_each + shared_bytes(true) <=
@@ -132,7 +132,7 @@ struct GcmLong : GcmMessage {
 
 struct GcmLongShape {
     LaunchShape launch;
-    std::uint32_t share;  ///< windows of 256 counters per thread block; the first one has the remainder
+    std::uint32_t share;  ///< windows of 256 counters per thread block; the first thread block processes the remainder
 };
 
 constexpr GcmLongShape gcm_long_shape(const DeviceLimits& device, std::uint64_t windows) {

@@ -13,8 +13,8 @@ namespace warpaes::cuda {
 /// The division of segments into rows for GHASH.
 struct RowShape {
     bool tensor_cores;
-    std::uint64_t rows;    ///< per segment
-    std::uint64_t blocks;  ///< per row
+    std::uint64_t rows;    ///< number of rows per segment
+    std::uint64_t blocks;  ///< number of blocks per row
     LaunchShape launch;
 };
 
@@ -22,7 +22,7 @@ constexpr std::uint64_t rounded_up(std::uint64_t n, std::uint64_t step) {
     return (n + step - 1) / step * step;
 }
 
-/// GHASH by integer products: one warp per row, in steps of 32 blocks.
+/// GHASH with integer products: one warp per row, in steps of 32 blocks.
 struct GhashProducts {
     static constexpr int warps_per_block = 8, threads = 32 * warps_per_block;
     static constexpr std::uint64_t step = 32, least_row = 8 * step;
@@ -59,7 +59,7 @@ struct GhashMma {
     }
 };
 
-/// Minimizes the estimated time: few rounds of all warps, and rows as short as these rounds allow.
+/// Minimizes the estimated time: few rounds of all warps, and rows as short as possible for this number of rounds.
 constexpr RowShape mma_row_shape(const DeviceLimits& device, std::uint64_t segments, std::uint64_t blocks) {
     constexpr std::uint64_t step = 4 * GhashMma::stages * GhashMma::batch, rows_per_block = GhashMma::threads / 32 * 8;
     const std::uint64_t round = static_cast<std::uint64_t>(device.multiprocessors) * rows_per_block;
@@ -78,7 +78,7 @@ constexpr RowShape mma_row_shape(const DeviceLimits& device, std::uint64_t segme
     }
     const std::uint64_t rows = segments * best.rows, needed = (rows + rows_per_block - 1) / rows_per_block;
     if (needed < static_cast<std::uint64_t>(best.launch.grid)) best.launch.grid = static_cast<int>(needed);
-    // wide_mma takes whole groups of four warps.
+    // wide_mma requires whole groups of four warps.
     if (needed == 1) best.launch.threads = static_cast<int>(rounded_up(rows * 4, 128));
     return best;
 }
@@ -92,7 +92,7 @@ constexpr RowShape row_shape(const DeviceLimits& device, std::uint64_t segments,
 
 /// Digests are combined in few levels, because a launch takes as long as four chained products.
 struct GhashCombine {
-    static constexpr std::uint64_t most = 256;  ///< digests combined into one
+    static constexpr std::uint64_t most = 256;  ///< maximum number of digests combined into one
     static constexpr int threads = 128, blocks_each = 16;
 };
 
@@ -101,15 +101,16 @@ struct GhashKeys {
     static constexpr int threads = 128, blocks_each = 3;  ///< thread blocks per multiprocessor
     static constexpr std::uint32_t rows_of_block = 32;
     static constexpr int power_threads = 256, power_blocks_each = 2;  ///< for the kernels that compute powers of H
-    /// The cost of a row in addition to its blocks, in blocks: a product, and its share of the matrices.
+    /// The cost of a row in addition to its blocks, in blocks: a product, and the row's share of the matrices.
     static constexpr std::uint32_t short_row = 32, short_row_overhead = 20, row_overhead = 32;
 
     static constexpr bool takes(const DeviceLimits& device, std::uint64_t bytes) {
         return device.table.own_key_tensor_bytes != never && bytes >= device.table.own_key_tensor_bytes;
     }
-    /// Limit for the scratch memory of the messages that are processed at once, so that it stays in the L2 cache.
+    /// The limit for the scratch memory of the messages that are processed at once, so that this memory stays in the L2
+    /// cache.
     static constexpr std::size_t scratch_bytes(const DeviceLimits& device) { return device.l2_bytes / 2; }
-    /// Powers stored for a message: H^1 …, one for each block of a row or of a chunk, and H^row_blocks.
+    /// The number of powers stored for a message: H^1 …, one for each block of a row or of a chunk, and H^row_blocks.
     static constexpr std::uint32_t powers_of(std::uint32_t row_blocks) {
         return std::min<std::uint32_t>(row_blocks, 4 * GhashMma::slots) + 1;
     }
@@ -126,7 +127,7 @@ struct GhashKeysShape {
     std::uint32_t row_blocks;  ///< 32, or a multiple of 64
 };
 
-/// `blocks`: whole blocks of the longest message.
+/// `blocks` is the number of whole blocks in the longest message.
 constexpr GhashKeysShape ghash_keys_shape(const DeviceLimits& device, std::uint64_t messages, std::uint64_t blocks) {
     const std::uint64_t at_once = static_cast<std::uint64_t>(device.multiprocessors) * GhashKeys::blocks_each;
     GhashKeysShape best{};

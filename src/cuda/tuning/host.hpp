@@ -1,4 +1,4 @@
-// The host's work around launches: copies, waiting, preparation.
+// The host's work before and after launches: copies, waiting, preparation.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@ namespace warpaes::cuda {
 /// Page-locked memory that kernels access in place.
 struct PageLockedAccess {
     static constexpr std::uint64_t by_default = 1 << 20;     ///< up to this length, even if not requested
-    static constexpr std::uint64_t least_wiped = 512 << 10;  ///< at this length and above, the device wipes it
-    /// Up to this length, one launch is faster than copies in both directions at once.
+    static constexpr std::uint64_t least_wiped = 512 << 10;  ///< from this length onwards, the device wipes the memory
+    /// Up to this length, one launch is faster than simultaneous copies in both directions.
     static constexpr std::uint64_t most = std::uint64_t{16} << 20, most_ctr = std::uint64_t{8} << 20;
 
     /// Whether kernels read and write nearly every byte only once. (GCM kernels read the ciphertext again for GHASH.)
@@ -27,33 +27,36 @@ struct PageLockedAccess {
 
 /// Copies between host and device.
 struct Copies {
-    /// Chunks of this length or more go through the device's copy queues. For smaller chunks, the ordering costs more
-    /// than it gains, and their memory may be pageable.
+    /// Chunks of at least this length are copied through the device's copy queues. For smaller chunks, the ordering
+    /// costs more than it saves, and the memory may be pageable.
     static constexpr std::uint64_t least_queued = std::uint64_t{1} << 20;
     /// Shorter copies in a batch are gathered if there are more than `few` of them.
     static constexpr std::uint64_t least_alone = 64 * 1024;
     static constexpr std::size_t few = 64;
-    static constexpr std::uint64_t least_row = 256;  ///< shortest rows that a copy engine copies at its full rate
-    /// Gathering uses several threads, because one thread is slower than the link to the device.
+    static constexpr std::uint64_t least_row = 256;  ///< minimum size of rows that a copy engine copies at its full
+                                                     ///< rate
+    /// Gathering uses several threads, because a single thread is slower than the link to the device.
     static constexpr std::uint64_t least_of_thread = 512 * 1024, most_threads = 8;
 };
 
 /// Preparation of batches.
 struct Preparation {
-    static constexpr std::size_t groups_of_thread = 32768;  ///< work that is worth another thread
+    static constexpr std::size_t groups_of_thread = 32768;  ///< number of groups that justifies another thread
     static constexpr unsigned most_threads = 8;
-    /// Messages farther apart than this gain nothing from being one group.
+    /// For messages farther apart than this, forming one group has no advantage.
     static constexpr std::uint64_t most_distance = std::uint64_t{1} << 20;
 };
 
-/// How often a host polls page-locked memory before it waits for the stream: for about as long as a short kernel takes.
+/// How often a host polls page-locked memory before it waits for the stream. This many polls take about as long as a
+/// short kernel.
 struct Polling {
     static constexpr int looks = 2000;
 };
 
-/// Chunks for a GPU: large enough to hide a copy's fixed cost, and small enough that the first and the last copy, which
-/// overlap with nothing, hardly matter. Pageable memory and files need more host threads, because the threads copy to
-/// and from page-locked staging buffers; their chunks are smaller to speed up the first call, which allocates these.
+/// Chunks for a GPU: large enough to hide the fixed cost of a copy, and small enough that the first and the last copy,
+/// which overlap with nothing, hardly matter. Pageable memory and files need more host threads, because the threads
+/// copy to and from page-locked staging buffers. Their chunks are smaller, to speed up the first call, which allocates
+/// the staging buffers.
 inline constexpr GpuTransfers gpu_transfers{
     .least_chunk = std::uint64_t{2} << 20,
     .most_chunk = std::uint64_t{16} << 20,

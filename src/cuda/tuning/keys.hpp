@@ -6,11 +6,11 @@
 
 namespace warpaes::cuda {
 
-/// Keys of single messages, one thread for each (batch_keys.cu).
+/// Expansion of the keys of single messages, one thread per key (batch_keys.cu).
 struct BatchKeysLaunch {
     static constexpr int threads = 256, blocks_each = 3;  ///< thread blocks per multiprocessor
     static constexpr int tables = 2;
-    /// The number of keys that are expanded at a time; their slots take 256 MiB.
+    /// The number of keys that are expanded at a time; their slots occupy 256 MiB.
     static constexpr std::uint64_t most_at_a_time = std::uint64_t{1} << 20;
 };
 

@@ -8,10 +8,10 @@
 
 namespace warpaes::cuda {
 
-/// A single message.
+/// The number of threads for a single message.
 inline constexpr int serial_threads = 256;
 
-/// One thread does the work; the others help to fill the tables.
+/// One thread processes the message; the other threads help to fill the tables.
 constexpr LaunchShape serial_shape(const DeviceLimits& device) {
     const int tables = tables_for(device);
     return {1, serial_threads, tables * table_bytes_each, tables};
@@ -19,12 +19,13 @@ constexpr LaunchShape serial_shape(const DeviceLimits& device) {
 
 /// Batches of serial modes (batch_serial.cu).
 struct SerialBatchShape : LaunchShape {
-    int warps;    ///< warps of a thread block that process messages
+    int warps;    ///< number of warps of a thread block that process messages
     bool staged;  ///< whether data goes through shared memory
 
     static constexpr int most_warps = 16, most_threads = 32 * most_warps;
     static constexpr std::size_t stage_bytes = 4096;  ///< per warp
-    /// A single warp stalls on the latency of its lookups. Two warps take no longer, and leave more multiprocessors
+    /// A single warp stalls on the latency of its lookups. Two warps take no longer than one, and leave more
+    /// multiprocessors free for concurrent kernels.
     /// free for concurrent kernels.
     static constexpr std::uint64_t least_warps(const DeviceLimits& device) { return device.table.serial_warps; }
 };

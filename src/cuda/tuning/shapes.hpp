@@ -1,8 +1,8 @@
 // Shapes of launches, for a device with its limits and its launch table.
 //
-// The numbers that decide how kernels are launched are in this folder, a file for each family of kernels. Numbers that
-// may differ on another GPU are in its LaunchTable, which is its architecture's (architectures.hpp) or a tuned one. The
-// measurements of all numbers, on both sides of each threshold, are in bench/results/launches (project.tuning).
+// The parameters of kernel launches are in this folder, one file for each family of kernels. Parameters that may differ
+// on another GPU are in its LaunchTable, which is its architecture's table (architectures.hpp) or a tuned table. The
+// measurements for all parameters, on both sides of each threshold, are in bench/results/launches (project.tuning).
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace warpaes::cuda {
 
-/// The properties of a device that shape kernel launches.
+/// The properties of a device that determine kernel launches.
 struct DeviceLimits {
     int multiprocessors;
     int shared_bytes_per_block;  ///< opt-in limit
@@ -27,12 +27,12 @@ struct LaunchShape {
     int grid;                      ///< thread blocks
     int threads;                   ///< per thread block
     std::size_t shared_bytes = 0;  ///< dynamic shared memory per thread block
-    int tables = 0;                ///< T-tables in shared memory: 4, 2 or 1; 0: the kernel uses none
+    int tables = 0;                ///< T-tables in shared memory: 4, 2 or 1; 0: the kernel uses no tables
 
     [[nodiscard]] constexpr std::uint64_t warps() const { return static_cast<std::uint64_t>(grid * threads / 32); }
 };
 
-/// Kernels that do little work for each of any number of items.
+/// Kernels that do little work for each item, with any number of items.
 struct ThreadEach {
     static constexpr int threads = 256, blocks_each = 16;  ///< thread blocks per multiprocessor
 };
@@ -44,19 +44,19 @@ constexpr LaunchShape thread_each(const DeviceLimits& device, std::uint64_t coun
     return {static_cast<int>(std::min((count + in_block - 1) / in_block, blocks)), threads};
 }
 
-/// The launch table's number of T-tables, or two if that many do not fit in addition to `beside` bytes of other shared
-/// memory.
+/// Returns the launch table's number of T-tables, or two if that many do not fit in addition to `beside` bytes of other
+/// shared memory.
 constexpr int tables_for(const DeviceLimits& device, std::size_t beside = 0) {
     const std::size_t bytes = device.table.tables * table_bytes_each + beside;
     return bytes <= static_cast<std::size_t>(device.shared_bytes_per_block) ? static_cast<int>(device.table.tables) : 2;
 }
 
-/// The largest thread block, and the limit for LaunchTable::threads.
+/// The maximum size of a thread block, and the limit for LaunchTable::threads.
 inline constexpr int most_table_threads = 1024;
-/// Shared memory of the smallest layout of tables; a GPU with less is not used.
+/// The shared memory of the smallest table layout; a GPU with less shared memory is not used.
 inline constexpr int least_shared_bytes = 64 * 1024;
 
-/// Threads of a thread block with T-tables.
+/// Returns the number of threads of a thread block with T-tables.
 constexpr int threads_of(const DeviceLimits& device) {
     return static_cast<int>(device.table.threads);
 }
@@ -64,8 +64,8 @@ constexpr std::uint64_t warps_of(const DeviceLimits& device) {
     return static_cast<std::uint64_t>(device.multiprocessors * threads_of(device) / 32);
 }
 
-/// Persistent thread blocks with T-tables, at most one per multiprocessor. `units`: pieces of work that each occupy a
-/// warp.
+/// Persistent thread blocks with T-tables, at most one per multiprocessor. `units` is the number of pieces of work,
+/// each of which occupies a warp.
 constexpr LaunchShape launch_shape(const DeviceLimits& device, std::uint64_t units, int threads) {
     const auto most = static_cast<std::uint64_t>(device.multiprocessors);
     const int tables = tables_for(device);

@@ -8,7 +8,7 @@
 
 namespace warpaes::cuda {
 
-/// Threads of a thread block.
+/// The number of threads of a thread block.
 inline constexpr int xts_threads = 1024;
 
 /// A short message: whole blocks, in pieces of data units. The host computes a tweak for each piece.
@@ -18,18 +18,18 @@ struct ShortXts : ShortMessage {
 
 /// How XTS cuts data units into pieces, which are distributed among the warps (see xts.cuh).
 struct PieceShape {
-    int tables;  ///< 4, 2 or 1; decryption has one table of the cipher in addition
+    int tables;  ///< 4, 2 or 1; for decryption, there is one table of the cipher in addition
     std::uint32_t blocks;
     std::uint32_t per_unit;
     std::size_t shared_bytes;
 
-    /// The number of pieces per multiprocessor, for pieces of at least `long_piece` groups and for shorter ones.
+    /// The number of pieces per multiprocessor, for pieces of at least `long_piece` groups and for shorter pieces.
     static constexpr std::uint64_t for_equal_shares = 128, for_most_warps = 24;
     static constexpr std::uint32_t long_piece = 4;
 };
 
-/// `unit_blocks`: at least one. A piece is a whole unit, or a part of one if multiprocessors would otherwise have
-/// unequal shares. Every piece costs a tweak, so pieces are shorter than four groups of 32 blocks only if most warps
+/// `unit_blocks` is at least one. A piece is a whole unit, or a part of a unit if multiprocessors would otherwise have
+/// unequal shares. Every piece requires a tweak, so pieces are shorter than four groups of 32 blocks only if most warps
 /// would otherwise have no work.
 constexpr PieceShape piece_shape(const DeviceLimits& device, Direction direction, std::uint64_t units,
                                  std::uint32_t unit_blocks) {

@@ -43,7 +43,7 @@ Memory memory_of(Way way) {
     return Memory::pageable;
 }
 
-/// The mode that represents a class: the first mode of the class.
+/// Returns the mode and direction that represent a class: the first of the class.
 std::pair<Mode, Direction> example_of(WorkClass work_class) {
     for (const Mode mode : modes) {
         for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
@@ -82,7 +82,7 @@ std::vector<Shape> shapes_of(const Cell& cell, bool quick) {
     return shapes;
 }
 
-/// Scales a cost measured with AES-128 by the usual ratio of AES-256 to AES-128.
+/// Scales a cost that was measured with AES-128 by the usual ratio of AES-256 to AES-128.
 Cost scaled(const Cost& cost, const Cost& usual_128, const Cost& usual_256) {
     Cost out = cost;
     const auto scale = [](double& value, double from, double to) {
@@ -148,7 +148,7 @@ private:
         return all;
     }
 
-    /// Roughly the bytes that this many workers process in a few hundredths of a second.
+    /// Roughly the number of bytes that all workers process in a few hundredths of a second.
     [[nodiscard]] std::uint64_t threads_bytes() const {
         return std::max<std::uint64_t>(2, options_.threads) * 32 * mib;
     }
@@ -168,7 +168,7 @@ private:
         return trial;
     }
 
-    /// Measures the cost of one more worker, from calls with many short chunks.
+    /// Measures the cost of each additional worker, using calls with many short chunks.
     void measure_thread() {
         const auto best = std::find_if(infos_.rbegin(), infos_.rend(), [](const auto& i) { return !i.gpu; });
         if (options_.threads < 2 || best == infos_.rend()) return;
@@ -198,7 +198,7 @@ private:
             ++report_.trials;
             Measured point{trial.work.bytes, shape.messages, shape.bytes, trial.work.keys, *seconds};
             if (shared) {
-                // The time without the fixed cost of the call and the start of its workers.
+                // The time without the fixed cost of the call and without the start of its workers.
                 const std::uint64_t chunks = std::max<std::uint64_t>(1, shape.bytes / cpu_chunk_bytes);
                 const auto workers = static_cast<double>(std::min<std::uint64_t>(options_.threads, chunks));
                 const double rest = *seconds - one->fixed - report_.model.thread * (workers - 1);
@@ -218,7 +218,7 @@ private:
         table.set(cell.work_class, cell.way, cell.key_bits, cost);
     }
 
-    /// Whether there are enough measurements already and a larger one would delay the rest.
+    /// Whether there are already enough measurements and a larger measurement would delay the other measurements.
     static bool takes_too_long(const std::vector<Measured>& points, std::uint64_t bytes) {
         constexpr double long_seconds = 0.12;
         if (points.size() < 4) return false;

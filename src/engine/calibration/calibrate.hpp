@@ -23,7 +23,8 @@ struct Trial {
     std::uint64_t chunk_bytes = 0;  ///< 0: the backend's default
 };
 
-/// Seconds of a call; nothing if it cannot be measured here, for example for lack of memory.
+/// Returns the duration of a call in seconds; nothing if it cannot be measured here, for example because there is not
+/// enough memory.
 using Measure = std::function<std::optional<double>(const Trial&)>;
 
 struct CalibrationOptions {
@@ -31,7 +32,8 @@ struct CalibrationOptions {
     unsigned threads = 1;                  ///< worker threads of the machine
     std::uint64_t most_bytes = 256 << 20;  ///< limit for one measurement
     bool batches = true;
-    /// Receives the number of finished trials and of all trials. Returns false to stop: Error{CANCELLED}.
+    /// Receives the number of finished trials and the total number. Returns false to stop, which throws
+    /// Error{CANCELLED}.
     std::function<bool(std::uint64_t done, std::uint64_t total)> progress;
 };
 
@@ -41,8 +43,8 @@ struct CalibrationReport {
     double median_error = 0;  ///< relative error of the model at the measured points
 };
 
-/// Measures each usable entry of `backends`; of several GPUs with the same name, only the first. Throws what `measure`
-/// throws.
+/// Measures each usable entry of `backends`; if several GPUs have the same name, measures only the first. Rethrows
+/// exceptions of `measure`.
 CalibrationReport calibrate(std::span<const BackendInfo> backends, const CalibrationOptions& options,
                             const Measure& measure);
 

@@ -33,7 +33,7 @@ std::string cpu_model() {
     return "unknown";
 }
 
-/// FNV-1a, 64 bits, for a file name. It only has to differ between machines.
+/// FNV-1a, 64 bits, for a file name. The result only has to differ between machines.
 std::string digest(const std::string& text) {
     std::uint64_t hash = 0xcbf29ce484222325;
     for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -61,7 +61,7 @@ std::string read_text(const fs::path& path) {
     return std::move(text).str();
 }
 
-/// Whether the file begins like a calibration or is the truncated beginning of one. Any other file is not overwritten.
+/// Whether the file begins like a calibration or is a truncated calibration. Any other file is not overwritten.
 bool begins_as_calibration(const fs::path& path) {
     constexpr std::string_view beginning = "{\"schema\":";
     std::ifstream file(path, std::ios::binary);
@@ -88,7 +88,8 @@ const Machine& Machine::here() {
 std::string calibration_path(const Machine& machine) {
     if (const std::string given = variable("WARPAES_CALIBRATION"); !given.empty()) return given == "none" ? "" : given;
     std::string folder = variable("XDG_CACHE_HOME");
-    if (folder.empty() || folder.front() != '/') {  // the XDG specification says to ignore paths that are not absolute
+    if (folder.empty() || folder.front() != '/') {  // by the XDG specification, paths that are not absolute must be
+                                                    // ignored
         const std::string home = variable("HOME");
         if (home.empty()) return "";
         folder = home + "/.cache";

@@ -1,4 +1,4 @@
-// Where the costs of a machine, and the launch tables of its GPUs, are stored between processes.
+// Stores the costs of a machine, and the launch tables of its GPUs, between processes.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace warpaes {
 
-/// The machine that a calibration is valid for. GPUs are distinguished inside the file, by the names of their cost
+/// The machine for which a calibration is valid. GPUs are distinguished inside the file, by the names of their cost
 /// tables.
 struct Machine {
     std::string cpu;
@@ -20,34 +20,35 @@ struct Machine {
     bool operator==(const Machine&) const = default;
 };
 
-/// WARPAES_CALIBRATION, if it is set and not empty; else a file in $XDG_CACHE_HOME/warpaes or ~/.cache/warpaes whose
-/// name differs between machines. Empty with WARPAES_CALIBRATION=none, or without a home directory.
+/// Returns WARPAES_CALIBRATION if it is set and not empty, otherwise a file in $XDG_CACHE_HOME/warpaes or
+/// ~/.cache/warpaes whose name depends on the machine. Empty with WARPAES_CALIBRATION=none, or without a home
+/// directory.
 std::string calibration_path(const Machine& machine = Machine::here());
 
-/// The costs stored at `path`. If the file is not usable (damaged, or from another machine or version), the result has
-/// no costs and a note with the reason. Never fails.
+/// Returns the costs stored at `path`. If the file is not usable (damaged, or from another machine or version), the
+/// result has no costs and a note with the reason. Never fails.
 std::shared_ptr<const CostModel> load_calibration(const std::string& path = calibration_path(),
                                                   const Machine& machine = Machine::here());
 
-/// Replaces the file at `path` atomically: a concurrent reader sees the old or the new file. Keeps stored costs of GPUs
-/// that `model` does not have. Creates missing directories. Throws Error{WRITE}.
+/// Replaces the file at `path` atomically: a concurrent reader sees either the old or the new file. Keeps stored costs
+/// of GPUs that are not in `model`. Creates missing directories. Throws Error{WRITE}.
 void store_calibration(const CostModel& model, const std::string& path = calibration_path(),
                        const Machine& machine = Machine::here());
 
-/// A name as the calibration file stores it: ASCII without quotes and backslashes.
+/// Converts a name to the form in the calibration file: ASCII without quotes and backslashes.
 std::string plain_name(std::string_view text);
-/// Write and read the text of a calibration file. Reading throws Error{FORMAT}.
+/// Write and parse the text of a calibration file. Parsing throws Error{FORMAT}.
 std::string write_calibration(const CostModel& model, const Machine& machine);
 CostModel read_calibration(std::string_view text, const Machine& machine);
 
-/// The launch table that `model` holds for `gpu`. Without a table, a note may give the reason and the remedy: the
+/// Returns the launch table in `model` for `gpu`. Without a table, a note may describe the reason and the remedy: the
 /// calibration is unusable, the table belongs to another GPU, or this GPU cannot use it.
 StoredLaunches launches_of(const CostModel& model, const GpuShape& gpu);
 
 /// Like launches_of(), for the calibration stored on this machine. Never fails.
 StoredLaunches stored_launches(const GpuShape& gpu);
 
-/// Stores the table that `launches` uses at `path`, and keeps everything else stored there. Throws Error{WRITE}.
+/// Stores the table that `launches` uses at `path`, and keeps all other stored data. Throws Error{WRITE}.
 void store_launches(const GpuLaunches& launches, const std::string& path);
 
 }  // namespace warpaes

@@ -14,8 +14,8 @@ using Row = std::vector<double>;
 enum Column : std::size_t { fixed, message, key, serial_byte, first_span };
 constexpr std::size_t columns = first_span + Cost::spans;
 
-/// Weight of cost changes between neighbouring spans, relative to the measurements. It is so small that it matters only
-/// for costs that the measurements do not determine.
+/// Weight of cost differences between adjacent spans, relative to the measurements. The weight is so small that it only
+/// affects costs that the measurements do not determine.
 constexpr double smoothness = 0.001;
 
 std::uint64_t begin_of(std::size_t span) {
@@ -46,7 +46,7 @@ Cost cost_of(const Row& x) {
     return cost;
 }
 
-/// Solves the least-squares problem over the columns in `chosen`, by normal equations and Gaussian elimination with
+/// Solves the least-squares problem over the columns in `chosen`, with normal equations and Gaussian elimination with
 /// pivoting.
 Row solve_chosen(const std::vector<Row>& normal, const Row& right, const std::vector<std::size_t>& chosen) {
     const std::size_t n = chosen.size();
@@ -80,7 +80,7 @@ Row solve_chosen(const std::vector<Row>& normal, const Row& right, const std::ve
 
 std::vector<double> solve_nonnegative(const std::vector<Row>& a, const std::vector<double>& b) {
     const std::size_t n = a.empty() ? 0 : a.front().size();
-    // Columns are scaled to length 1, so that seconds and seconds per byte weigh the same.
+    // Columns are scaled to length 1, so that seconds and seconds per byte have the same weight.
     Row scale(n, 0.0);
     for (const Row& row : a) {
         for (std::size_t j = 0; j < n; ++j) scale[j] += row[j] * row[j];
@@ -120,7 +120,7 @@ std::vector<double> solve_nonnegative(const std::vector<Row>& a, const std::vect
                 if (passive[j]) chosen.push_back(j);
             }
             const Row z = solve_chosen(normal, right, chosen);
-            double reach = 1;  // largest step from x towards z that makes no value negative
+            double reach = 1;  // largest step from x towards z that keeps all values nonnegative
             for (std::size_t i = 0; i < chosen.size(); ++i) {
                 if (z[i] <= 0) reach = std::min(reach, x[chosen[i]] / (x[chosen[i]] - z[i] + 1e-300));
             }
@@ -143,13 +143,13 @@ std::vector<double> solve_nonnegative(const std::vector<Row>& a, const std::vect
 
 Cost fit_cost(std::span<const Measured> measured, const FitTerms& terms) {
     std::uint64_t most = 0;
-    double cheapest = 1e300;  // seconds per byte, the scale for cost changes
+    double cheapest = 1e300;  // seconds per byte; the scale for cost differences
     for (const Measured& m : measured) {
         most = std::max(most, m.bytes);
         if (m.bytes != 0) cheapest = std::min(cheapest, m.seconds / static_cast<double>(m.bytes));
     }
-    // A measurement shows only the larger of two terms, and which one is larger depends on the parameters. So the two
-    // are determined alternately.
+    // A measurement shows only the larger of two terms, and the parameters determine which term is larger. The two are
+    // therefore determined alternately.
     std::vector<bool> is_serial(measured.size());
     for (std::size_t i = 0; i < measured.size(); ++i) is_serial[i] = terms.serial && measured[i].messages == 1;
     Cost cost;
@@ -182,8 +182,8 @@ Cost fit_cost(std::span<const Measured> measured, const FitTerms& terms) {
         }
         if (!changed) break;
     }
-    // Beyond the largest measurement, a byte must not cost nothing, which could happen if that measurement was
-    // disturbed less than its neighbour.
+    // Beyond the largest measurement, the cost of a byte must not be 0, which could happen if that measurement was
+    // disturbed less than the next smaller one.
     const Measured& largest = *std::max_element(measured.begin(), measured.end(),
                                                 [](const auto& x, const auto& y) { return x.bytes < y.bytes; });
     const double usual = most == 0 ? 0 : cost.of_bytes(most) / static_cast<double>(largest.bytes);

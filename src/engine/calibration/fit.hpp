@@ -18,7 +18,7 @@ struct Measured {
     double seconds = 0;
 };
 
-/// The parameters to fit, in addition to the costs per byte. All others stay 0.
+/// The parameters to fit, in addition to the costs per byte. All other parameters stay 0.
 struct FitTerms {
     bool fixed = true;
     bool messages = false;
@@ -27,16 +27,17 @@ struct FitTerms {
     double in_flight = 0;  ///< see Cost
 };
 
-/// The cost with the least sum of squared relative errors against the measurements, with no parameter below 0. Spans
-/// beyond the largest measurement cost as much as the last measured one. Neighbouring spans that the measurements do
-/// not distinguish get the same cost per byte. Needs at least one measurement, with more than 0 seconds.
+/// Returns the cost with the least sum of squared relative errors for the measurements, with all parameters
+/// nonnegative. Spans beyond the largest measurement cost as much as the last measured span. Adjacent spans that the
+/// measurements do not distinguish get the same cost per byte. Requires at least one measurement, with more than 0
+/// seconds.
 Cost fit_cost(std::span<const Measured> measured, const FitTerms& terms);
 
-/// x ≥ 0 that minimises |Ax - b|² (Lawson and Hanson, Solving Least Squares Problems, 1974, chapter 23). `a` contains
-/// the rows of A.
+/// Returns x ≥ 0 that minimises |Ax - b|² (Lawson and Hanson, Solving Least Squares Problems, 1974, chapter 23). `a`
+/// contains the rows of A.
 std::vector<double> solve_nonnegative(const std::vector<std::vector<double>>& a, const std::vector<double>& b);
 
-/// Median of |predicted / measured - 1|.
+/// Returns the median of |predicted / measured - 1|.
 double median_error(const Cost& cost, std::span<const Measured> measured);
 
 }  // namespace warpaes

@@ -1,4 +1,4 @@
-// The format of a calibration file: JSON that only this library writes and reads, but that people can read.
+// The format of a calibration file: JSON that only this library writes and parses, but that people can read.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -32,7 +32,7 @@ constexpr std::array<std::pair<std::string_view, double Cost::*>, 5> parameters{
      {"serial_byte_s", &Cost::serial_byte},
      {"in_flight_bytes", &Cost::in_flight}}};
 
-/// A string value that is not secret.
+/// Reads a string value that is not secret.
 std::string text_of(JsonReader& reader) {
     return std::string(JsonReader::as_text(reader.string()));
 }
@@ -78,13 +78,13 @@ void read_cost(JsonReader& reader, CostModel& model) {
                          key_bits, cost);
 }
 
-/// The properties that identify a GPU, stored with its figures.
+/// The properties that identify a GPU, stored with its launch figures.
 constexpr std::array<std::pair<std::string_view, std::uint32_t GpuShape::*>, 3> shape_members{
     {{"compute_capability", &GpuShape::compute_capability},
      {"multiprocessors", &GpuShape::multiprocessors},
      {"shared_bytes", &GpuShape::shared_bytes}}};
 
-/// Reads every figure exactly once. Whether a GPU can use them is checked when one is present
+/// Reads every figure exactly once. Whether a GPU can use the figures is checked when a GPU is present
 /// (calibration/file.hpp).
 void read_launches(JsonReader& reader, CostModel& model) {
     std::string of;
@@ -110,7 +110,7 @@ void read_launches(JsonReader& reader, CostModel& model) {
 
 }  // namespace
 
-/// Replaces all other characters of a driver's text.
+/// Replaces all other characters in a text from a driver.
 std::string plain_name(std::string_view text) {
     std::string out(text);
     for (char& c : out) {

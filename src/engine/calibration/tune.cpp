@@ -19,18 +19,18 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t most_bytes = 128 * mib, least_bytes = 64 * kib;
-/// Smaller improvements are treated as noise.
+/// Smaller improvements are considered noise.
 constexpr double worth_a_change = 0.98;
 
-/// A sample to measure with a figure: one message, or a batch.
+/// The work for measuring a figure: one message, or a batch.
 struct Sample {
     Mode mode;
     Direction direction;
     std::uint64_t bytes;         ///< length of one message
-    std::uint64_t messages = 0;  ///< messages of a batch; 0: one message
+    std::uint64_t messages = 0;  ///< number of messages in a batch; 0: a single message
     bool own_keys = false;
 
-    /// The sample, reduced to about `most` bytes.
+    /// Returns the sample, reduced to about `most` bytes.
     [[nodiscard]] Sample within(std::uint64_t most) const {
         Sample s = *this;
         s.bytes = std::min(bytes, most);
@@ -102,7 +102,7 @@ const Samples& samples_of(const LaunchFigure& figure) {
                          [&](const Samples& s) { return std::strcmp(s.figure, figure.name) == 0; });
 }
 
-/// Bytes of IV and key that accompany each message of a batch.
+/// Sizes of the IV and the key that accompany each message of a batch.
 constexpr std::size_t iv_bytes = 16, key_bytes = 16;
 
 /// Buffers for the largest sample, in host memory and on the device.
@@ -131,7 +131,7 @@ public:
         copy_memory(device_besides_.get(), besides_.data(), besides_.size(), device_);
     }
 
-    /// Whether the GPU's output equals the CPU's reference, which is first recomputed if `anew`.
+    /// Whether the GPU's output equals the CPU's reference, which is recomputed first if `anew` is set.
     [[nodiscard]] bool is_right(const Sample& sample, bool anew) {
         const std::size_t bytes = sample.all_bytes();
         const std::size_t tag_bytes =
@@ -147,7 +147,8 @@ public:
         return std::memcmp(output_.data(), reference_.data(), bytes + tag_bytes) == 0;
     }
 
-    /// Seconds per call, averaged over calls that together take a few milliseconds, or measured in one long call.
+    /// Returns seconds per call, averaged over calls that together take a few milliseconds, or measured in one long
+    /// call.
     double seconds(const Sample& sample) {
         const auto time = [&](unsigned calls) {
             const auto start = Clock::now();
@@ -210,8 +211,7 @@ private:
     ExpandedKey key_{std::vector<std::uint8_t>(16, 0x5a)};
 };
 
-/// There are enough bytes that the fixed cost of a call does not matter, but fewer on a slow GPU, such as a simulated
-/// one.
+/// Returns enough bytes that the fixed cost of a call is negligible, but fewer on a slow GPU, such as a simulated GPU.
 std::uint64_t bytes_to_measure(CudaBackend& gpu, int device) {
     std::uint64_t bytes = least_bytes;
     for (; bytes < most_bytes; bytes *= 4) {
@@ -233,7 +233,7 @@ public:
         try {
             gpu_.use_launches(options_.device, before_.used);
         } catch (...) {
-            // There is no memory for the sample, so the table stays in use; it gives the same results.
+            // There is not enough memory for the sample, so the table stays in use; the results are the same.
         }
     }
 
@@ -244,7 +244,7 @@ public:
         for (const LaunchFigure& figure : launch_figures()) total_ += values_of(figure).size();
         for (const LaunchFigure& figure : launch_figures()) tune(figure, bench, bytes);
         if (best_ != before_.built_in) {
-            // The chosen values have not been tested together yet.
+            // The chosen values have not been tested in combination yet.
             use(best_);
             for (const LaunchFigure& figure : launch_figures()) {
                 for (const Sample& sample : samples_of(figure).samples) {
@@ -260,7 +260,7 @@ public:
 private:
     void use(const LaunchTable& table) const { gpu_.use_launches(options_.device, table); }
 
-    /// The value in use comes first.
+    /// Returns the values to try, beginning with the value in use.
     [[nodiscard]] std::vector<std::uint32_t> values_of(const LaunchFigure& figure) const {
         const std::uint32_t in_use = best_.*figure.value;
         std::vector<std::uint32_t> values{in_use};
@@ -300,13 +300,13 @@ private:
                     least[i] = bench.seconds(sample);
                     ++measurements_;
                 } catch (const Error& e) {
-                    // The value in use must work.
+                    // The value in use must be possible.
                     if (i == 0 || e.status() != WARPAES_ERROR_DEVICE) throw;
                     possible[i] = false;
                 }
                 if (!is_right) refuse(figure, values[i]);
             }
-            // The two are measured in turn, because clock rates and temperatures change.
+            // The values are measured in turn, because clock rates and temperatures change.
             const bool is_long = least[0] > Bench::long_call;
             for (unsigned round = 1; !is_long && round < (options_.quick ? 3U : 7U); ++round) {
                 for (std::size_t i = 0; i < values.size(); ++i) {

@@ -1,4 +1,4 @@
-// Chooses the launch figures of a GPU by measuring.
+// Chooses the launch figures of a GPU based on measurements.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace warpaes {
 
-/// One value of a figure that was tried.
+/// A value of a figure that was tried.
 struct TuningStep {
     const char* figure;
     std::uint32_t value;
     const char* works;  ///< description of the work that was measured
-    double relative;    ///< its time relative to that of the value in use; 0: the GPU refuses such launches
+    double relative;    ///< its time relative to the time of the value in use; 0: the GPU refuses such launches
     std::uint64_t done, total;
 };
 
 struct TuningOptions {
     int device = 0;
     bool quick = false;
-    /// Returns false to stop: Error{CANCELLED}.
+    /// Returns false to stop, which throws Error{CANCELLED}.
     std::function<bool(const TuningStep&)> progress;
 };
 
@@ -29,7 +29,7 @@ struct TuningReport {
     GpuLaunches launches;  ///< `used` is the best table found
     std::uint64_t measurements = 0;
 
-    /// Number of figures that differ from the architecture's.
+    /// The number of figures that differ from the architecture's defaults.
     [[nodiscard]] std::uint32_t changed() const {
         std::uint32_t n = 0;
         for (const LaunchFigure& f : launch_figures()) n += launches.used.*f.value != launches.built_in.*f.value;
@@ -37,9 +37,9 @@ struct TuningReport {
     }
 };
 
-/// Tunes each figure in turn, starting from the table of the GPU's architecture, and picks its best value. Before a
-/// value is measured, its output is compared with the CPU's. The launch table that was in use is restored on return and
-/// on an exception: Error{DEVICE} if outputs differ, and whatever launches throw.
+/// Tunes one figure after another, starting from the table of the GPU's architecture, and selects the best value of
+/// each. Before a value is measured, its output is compared with the CPU's. The launch table that was in use is
+/// restored on return and on an exception: Error{DEVICE} if outputs differ, or an exception of a launch.
 TuningReport tune(CudaBackend& gpu, const TuningOptions& options);
 
 }  // namespace warpaes

@@ -24,7 +24,7 @@ StageNeeds needs_of(const Cipher& cipher, std::uint64_t chunk_bytes) {
     return needs;
 }
 
-/// Pads the last block, in the staging buffer that the chunk was read into.
+/// Pads the last block, in the staging buffer into which the chunk was read.
 void pad(Chunk& chunk, std::uint8_t* input) {
     const std::size_t used = chunk.input_bytes % block_bytes;
     std::uint8_t* at = input + (chunk.input_bytes - used);
@@ -56,10 +56,11 @@ void CipherStage::check_length(std::uint64_t bytes) const {
     const bool encrypt = cipher_.direction == Direction::encrypt;
     if (cipher_.pkcs7 && encrypt) return;
     if (bytes % block_bytes != 0) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "input: is " + std::to_string(bytes) + " bytes, but " +
-                                                   (encrypt ? "ECB and CBC without padding take complete 16-byte blocks"
-                                                            : "a ciphertext of ECB or CBC consists of complete 16-byte "
-                                                              "blocks, so it is truncated or has a different format"));
+        throw Error(WARPAES_ERROR_DATA_LENGTH,
+                    "input: is " + std::to_string(bytes) + " bytes, but " +
+                        (encrypt ? "ECB and CBC without padding require complete 16-byte blocks"
+                                 : "a ciphertext of ECB or CBC consists of complete 16-byte "
+                                   "blocks, so it is truncated or has a different format"));
     }
     if (cipher_.pkcs7 && bytes == 0) {
         throw Error(WARPAES_ERROR_DATA_LENGTH, "input: is empty, but a padded ciphertext has at least 16 bytes");

@@ -22,7 +22,7 @@ struct Cipher {
 
 class CipherStage final : public EvenStage {
 public:
-    /// `chunk_bytes` is a multiple of 16, or for XTS of the data unit.
+    /// `chunk_bytes` is a multiple of 16, or for XTS of the data unit's size.
     CipherStage(const Cipher& cipher, std::uint64_t chunk_bytes);
     void check_length(std::uint64_t bytes) const override;
     void process(Lane& lane, Chunk& chunk) override;
@@ -34,8 +34,8 @@ private:
     Secret<Block> chain_;  ///< chaining value of a serial mode; for OFB a block of the key stream
 };
 
-/// Runs the cipher in chunks of the plan's size; for XTS, in the nearest number of whole data units. A padded
-/// decryption writes its last block only if the padding is right.
+/// Runs the cipher in chunks of the plan's size; for XTS, the size is rounded to whole data units. When decrypting with
+/// padding, the last block is written only if the padding is right.
 Totals run_cipher(Engine& engine, const Plan& plan, const Cipher& cipher, Source& source, Sink& sink,
                   const Progress& progress = {});
 

@@ -19,10 +19,10 @@ namespace {
 
 constexpr std::uint64_t page_bytes = 4096;
 
-/// A file in memory (tmpfs) is written by one thread at a time, and most of that time goes into new pages. Page faults
-/// in a mapping make pages side by side. GB/s of new files by 2 / 4 / 16 threads of a Xeon, Linux 6.18: pwrite() 3.6
-/// / 3.4 / 3.1; pieces of 4 MiB through a mapping 2.9 / 5.0 / 4.4, of 1 MiB 3.4 / 3.2 / 3.2. Threads that wait in the
-/// kernel slow down the one that writes, so short pieces wait here.
+/// A file in memory (tmpfs) is written by one thread at a time, which spends most of the time on allocating pages. Page
+/// faults in a mapping allocate pages in parallel. GB/s for new files with 2 / 4 / 16 threads of a Xeon, Linux 6.18:
+/// pwrite() 3.6 / 3.4 / 3.1; through a mapping, pieces of 4 MiB 2.9 / 5.0 / 4.4, pieces of 1 MiB 3.4 / 3.2 / 3.2.
+/// Threads that wait in the kernel slow down the writing thread, so short pieces wait in this class instead.
 constexpr std::uint64_t page_piece_bytes = std::uint64_t{4} << 20;
 constexpr unsigned least_page_writers = 4;
 
@@ -34,7 +34,7 @@ std::string quoted(const std::string& path) {
     return "'" + path + "'";
 }
 
-/// Follows symbolic links to the file itself, so that writing through a link replaces the file and not the link.
+/// Resolves symbolic links, so that writing through a link replaces the file and not the link.
 std::string resolved(const std::string& path) {
     char* real = ::realpath(path.c_str(), nullptr);
     std::string result = real != nullptr ? real : path;
@@ -42,15 +42,15 @@ std::string resolved(const std::string& path) {
     return result;
 }
 
-/// Whether data that is written to one file can be read from the other. (The two ends of a terminal or socket have
+/// Whether data that is written to one file can be read from the other. (The two ends of a terminal or a socket are
 /// different files.)
 bool same_file(const struct stat& a, const struct stat& b) {
     return a.st_dev == b.st_dev && a.st_ino == b.st_ino &&
            (S_ISREG(a.st_mode) || S_ISBLK(a.st_mode) || S_ISFIFO(a.st_mode));
 }
 
-/// Opening a pipe waits for its other end. With a hook, this calls the hook ten times a second, and the hook may throw;
-/// without one, only a signal ends the wait.
+/// Opens a file; opening a pipe waits for its other end. With a hook, the function calls the hook ten times a second
+/// while it waits, and the hook may throw; without a hook, only a signal ends the wait.
 int open_waiting(const std::string& path, int flags, const WaitHook& hook) {
     struct stat status {};
     const bool asks = hook && os::stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
@@ -63,7 +63,7 @@ int open_waiting(const std::string& path, int flags, const WaitHook& hook) {
     }
 }
 
-/// Waits until `fd` can be read or written. Calls `hook`, if there is one, ten times a second.
+/// Waits until `fd` can be read or written. Calls `hook`, if it is set, ten times a second.
 void wait_until_ready(int fd, short events, const WaitHook& hook) {
     for (;;) {
         pollfd ready{fd, events, 0};
@@ -123,7 +123,7 @@ void FileSource::inspect() {
     if (const int flags = os::status_flags(fd_.get()); flags >= 0 && (flags & O_ACCMODE) == O_WRONLY) {
         throw Error(WARPAES_ERROR_NOT_FOUND, "input: " + name_ + " is not open for reading");
     }
-    // Files of /proc and similar report size 0; only reading them shows their length.
+    // Files in /proc and similar file systems report size 0; their length is only known after reading them.
     if (!S_ISREG(status_.st_mode) || status_.st_size == 0) return;
     const off_t position = os::lseek(fd_.get(), 0, SEEK_CUR);
     if (position < 0) return;
@@ -133,7 +133,7 @@ void FileSource::inspect() {
     size_ = end > base_ ? end - base_ : 0;
 }
 
-/// Without `all`, one read that succeeds is enough.
+/// Without `all`, one successful read is enough.
 std::size_t FileSource::read(std::uint64_t offset, std::span<std::uint8_t> buffer, bool all) {
     std::size_t have = 0;
     while (have < buffer.size() && (all || have == 0)) {
@@ -143,7 +143,7 @@ std::size_t FileSource::read(std::uint64_t offset, std::span<std::uint8_t> buffe
                                : os::pread(fd_.get(), buffer.data() + have, buffer.size() - have,
                                            static_cast<off_t>(base_ + offset + have));
         });
-        if (n < 0 && errno == EAGAIN && sequential_) continue;  // another reader took the data that was ready
+        if (n < 0 && errno == EAGAIN && sequential_) continue;  // another reader consumed the available data
         if (n < 0) throw Error(WARPAES_ERROR_READ, "input: cannot read " + name_ + ": " + explain(errno));
         if (n == 0) break;
         have += static_cast<std::size_t>(n);
@@ -190,7 +190,7 @@ void FileSink::open_place(const std::string& path, const struct stat* input) {
         open_replaced(old, input);
     } else {
         refuse_other_file({});
-        // If the path cannot be examined, it must not be replaced: it may be the input.
+        // If the path cannot be examined, it must not be replaced, because it may be the input.
         if (errno != ENOENT && errno != ENOTDIR) fail("cannot examine", errno);
         if (os::lstat(path.c_str(), &old) == 0 && S_ISLNK(old.st_mode)) {
             throw Error(
@@ -215,7 +215,7 @@ std::unique_ptr<FileSink> FileSink::at(const FilePlace& place, bool overwrite, c
     return std::make_unique<FileSink>(place.fd, name, input, std::move(hook));
 }
 
-/// A regular file will be replaced; anything else is opened and written directly.
+/// A regular file will be replaced; any other existing file is opened and written directly.
 void FileSink::open_existing(const std::string& path, const struct stat& status) {
     if (S_ISDIR(status.st_mode)) {
         throw Error(WARPAES_ERROR_WRITE, "output: " + name_ + " is a directory; give a file name");
@@ -234,9 +234,9 @@ void FileSink::open_existing(const std::string& path, const struct stat& status)
     if (S_ISFIFO(status.st_mode)) write_without_blocking();
 }
 
-/// Opens the file that now has this name in the directory. The path may lead elsewhere by now, or another writer may
-/// have replaced the file that `status` describes. A different regular file is acceptable unless it is the input. While
-/// it is open, no other file gets its number.
+/// Opens the file that now has this name in the directory. The path may now lead elsewhere, or another writer may have
+/// replaced the file that `status` describes. A different regular file is acceptable unless it is the input. While the
+/// file is open, no other file gets its inode number.
 void FileSink::open_replaced(const struct stat& status, const struct stat* input) {
     old_ = Descriptor(os::open_in(new_.directory(), new_.target(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     struct stat now {};
@@ -249,7 +249,8 @@ void FileSink::open_replaced(const struct stat& status, const struct stat* input
     replaced_ = now;
 }
 
-/// If only the file that was read may be replaced, throws unless `status` describes that file, unchanged.
+/// If only the file that was read may be replaced, throws unless `status` describes that file and the file is
+/// unchanged.
 void FileSink::refuse_other_file(const struct stat& status) const {
     if (!read_) return;
     const bool unchanged = status.st_size == read_->st_size && status.st_mtim.tv_sec == read_->st_mtim.tv_sec &&
@@ -278,13 +279,13 @@ void FileSink::inspect(const struct stat* input) {
     if (S_ISFIFO(status.st_mode)) write_without_blocking();
     if (!S_ISREG(status.st_mode)) return;
     const off_t position = os::lseek(fd_.get(), 0, SEEK_CUR);
-    if (flags < 0 || (flags & O_APPEND) != 0 || position < 0) return;  // pwrite() would append too, and out of order
+    if (flags < 0 || (flags & O_APPEND) != 0 || position < 0) return;  // pwrite() would also append, and out of order
     sequential_ = false;
     base_ = static_cast<std::uint64_t>(position);
 }
 
-/// A write to a full pipe would block until someone reads, and could not be cancelled. Setting O_NONBLOCK on a shared
-/// descriptor would surprise its other users, so the pipe is opened again.
+/// Reopens a pipe with O_NONBLOCK. Otherwise, a write to a full pipe would block until another process reads, and could
+/// not be cancelled. Setting O_NONBLOCK on a shared descriptor would affect its other users.
 void FileSink::write_without_blocking() {
     const int fd = os::open(path_of(fd_.get()).c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0) fd_ = Descriptor(fd);
@@ -303,7 +304,7 @@ void FileSink::fail(const std::string& what, int error) const {
 void FileSink::require_space(std::uint64_t bytes) const {
     struct statfs status {};
     if (!new_.is_open() || os::fstatfs(fd_.get(), &status) != 0) return;
-    // Compressing file systems may need less, and some remote ones report no size.
+    // Compressing file systems may need less space, and some remote file systems report no size.
     constexpr long btrfs = 0x9123683e, zfs = 0x2fc12fc1;
     const auto type = static_cast<long>(status.f_type);
     if (type == btrfs || type == zfs || status.f_blocks == 0 || status.f_bsize <= 0) return;
@@ -311,7 +312,7 @@ void FileSink::require_space(std::uint64_t bytes) const {
     if (bytes / unit <= status.f_bfree) return;
     throw Error(WARPAES_ERROR_WRITE, "output: " + name_ + " needs " + std::to_string(bytes) +
                                          " bytes, and its file system has " + std::to_string(status.f_bfree * unit) +
-                                         " free; free some space or write to another place");
+                                         " free; free some space or choose another location");
 }
 
 std::uint64_t FileSink::prepare_for(unsigned writers) {
@@ -337,8 +338,8 @@ void FileSink::write_here(std::uint64_t offset, std::span<const std::uint8_t> by
     }
 }
 
-/// Two pieces may share the page where one ends and the other begins, so these parts are written with pwrite(): the
-/// last one first, which makes the file long enough.
+/// Two pieces may share the page at which one ends and the other begins. These parts are written with pwrite(), the
+/// last part first, which makes the file long enough.
 void FileSink::write_pages(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
     const auto first = static_cast<std::size_t>((page_bytes - offset % page_bytes) % page_bytes);
     const std::uint64_t end = offset + bytes.size();
@@ -346,7 +347,7 @@ void FileSink::write_pages(std::uint64_t offset, std::span<const std::uint8_t> b
     write_here(offset + behind, bytes.subspan(behind));
     const auto pages = bytes.subspan(first, behind - first);
     if (os::copy_to_pages(fd_.get(), pages.data(), pages.size(), static_cast<off_t>(offset + first)) != 0) {
-        write_here(offset + first, pages);  // which reports the reason
+        write_here(offset + first, pages);  // this call reports the reason for the failure
     }
     write_here(offset, bytes.first(first));
 }
@@ -363,7 +364,7 @@ void FileSink::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) 
     const std::uint64_t end = offset + bytes.size();
     if (durable_ && is_provisional()) {
         // Starts writing to disk early; otherwise the disk would be idle until sync(), which also reports failures.
-        // Only whole pages are started, because a neighbouring chunk may still write to a shared page.
+        // Only whole pages are started, because an adjacent chunk may still write to a shared page.
         const std::uint64_t first = (offset + page_bytes - 1) / page_bytes * page_bytes;
         const std::uint64_t behind = end / page_bytes * page_bytes;
         if (first < behind) {
@@ -379,7 +380,7 @@ void FileSink::commit() {
     if (!new_.is_open()) {
         // Other users of the descriptor continue after the written data.
         if (!sequential_ && os::lseek(fd_.get(), static_cast<off_t>(base_ + end_), SEEK_SET) < 0) {
-            fail("cannot go to the end of", errno);
+            fail("cannot seek to the end of", errno);
         }
         return;
     }
@@ -397,9 +398,9 @@ void FileSink::set_owner_and_permissions() {
         const bool group_kept = same || os::fchown(fd_.get(), replaced_->st_uid, replaced_->st_gid) == 0 ||
                                 now.st_gid == replaced_->st_gid ||
                                 os::fchown(fd_.get(), static_cast<uid_t>(-1), replaced_->st_gid) == 0;
-        // Otherwise members of the old group now count as others, and others may be in the new group: both get only the
-        // access that both had. A lost access list may have denied access to users who now count as others, so only the
-        // owner then keeps access.
+        // If the group or the access list could not be kept, members of the old group now count as others, and others
+        // may be in the new group. Both therefore get only the access that both had before. A lost access list may have
+        // denied access to users who now count as others; in that case, only the owner keeps access.
         const bool listed = has_access_list();
         if (!set_access_list(group_kept) || !group_kept) {
             mode_ = (mode_ & 0700) | (listed ? 0 : (mode_ >> 3 & mode_ & 07) * 011);
@@ -409,8 +410,8 @@ void FileSink::set_owner_and_permissions() {
     set_mode_and_times();
 }
 
-/// File systems without permissions or owners refuse these changes or ignore them. The finished file must not be lost
-/// because of that. It keeps the permissions that it was created with: as narrow as the file system allows.
+/// File systems without permissions or owners refuse or ignore these changes. The finished file must not be lost for
+/// this reason. It keeps the permissions with which it was created, which are as narrow as the file system allows.
 void FileSink::set_mode_and_times() {
     const auto is_set = [this](int result, const char* what) {
         const bool refused =
@@ -433,8 +434,8 @@ bool FileSink::has_access_list() const {
     return n > 0 || (n < 0 && errno != ENODATA && errno != EOPNOTSUPP);
 }
 
-/// Gives the new file the access list of the replaced file, or none, instead of the one inherited from the directory.
-/// Returns whether this succeeded.
+/// Sets the access list of the new file to the list of the replaced file, or to none, instead of the list inherited
+/// from the directory. Returns whether this succeeded.
 bool FileSink::set_access_list(bool keep) {
     constexpr const char* name = "system.posix_acl_access";
     std::vector<char> list(keep ? XATTR_SIZE_MAX : 0);
@@ -452,14 +453,14 @@ void FileSink::sync() {
 }
 
 void FileSink::publish() {
-    // An object storage mount stores a file when it is closed, and cannot rename it before that.
+    // An object storage mount stores a file when it is closed, and cannot rename it before it is closed.
     if (new_.has_name() && !fd_.close()) fail("cannot complete", errno);
     const int result = new_.take_place(fd_.get(), [this] { refuse_other_file_now(); });
     if (result != 0 && errno == EEXIST) {
         throw Error(WARPAES_ERROR_EXISTS,
                     "output: " + name_ + " was created by another process during the run; nothing was overwritten");
     }
-    if (result != 0) fail("cannot give its name to", errno);
+    if (result != 0) fail("cannot rename the finished file to", errno);
     if (!new_.is_hidden()) notes_ |= WARPAES_NOTE_NAME_EARLY;
     if (!durable_) return;
     const Descriptor directory(os::open_in(new_.directory(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -16,17 +16,17 @@
 
 namespace warpaes {
 
-/// A file given by its path, or, if that is empty, by a descriptor.
+/// A file identified by its path or, if the path is empty, by a descriptor.
 struct FilePlace {
     std::string path;
     int fd = -1;
 };
 
-/// Regular files are read at any position by many threads (pread); anything else is read front to back.
+/// Regular files are read at any position by many threads (pread); other files are read from front to back.
 class FileSource final : public Source {
 public:
-    /// Throws Error{NOT_FOUND, READ}. `hook`: see on_wait(); it is also called while the other end of a pipe is being
-    /// opened.
+    /// Throws Error{NOT_FOUND} or Error{READ}. `hook` is as for on_wait(); it is also called while waiting for the
+    /// other end of a pipe to be opened.
     explicit FileSource(const std::string& path, WaitHook hook = {});
     /// Reads an open descriptor from its current position and does not close it. `name` is for error messages.
     FileSource(int fd, std::string name, WaitHook hook = {});
@@ -41,13 +41,13 @@ public:
         return read(offset, buffer, false);
     }
     bool can_be_read_ahead() const noexcept override { return !sequential_; }
-    /// Has no effect on regular files, because reading them never waits for another side.
+    /// Has no effect on regular files, because reading them never waits for another process.
     void on_wait(WaitHook hook) override {
         if (sequential_) hook_ = std::move(hook);
     }
 
     [[nodiscard]] const struct stat& status() const noexcept { return status_; }
-    /// Whether the file has grown beyond size(), where reading ends.
+    /// Whether the file has grown beyond size(), where reading stops.
     [[nodiscard]] bool has_grown() const;
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
@@ -64,46 +64,46 @@ private:
     WaitHook hook_;
 };
 
-/// A path is written as a new file in the same directory, readable only by its owner, which replaces the path in
-/// commit(). If the file system supports it, that file has no name until then, so nothing is left of it no matter how
-/// the process ends. Otherwise it has a temporary name, which is removed if commit() is not reached (NewFile). Devices,
-/// pipes and descriptors are written directly.
+/// The output is written to a new file in the same directory, readable only by its owner, which replaces the path in
+/// commit(). If the file system supports it, the new file has no name before commit(), so nothing remains of it no
+/// matter how the process ends. Otherwise the new file has a temporary name, which is removed if commit() is not
+/// reached (NewFile). Devices, pipes and descriptors are written directly.
 class FileSink final : public Sink {
 public:
-    /// Throws Error{EXISTS} if the path exists and `overwrite` is not set, Error{SAME_FILE} if it is `input`, or
-    /// Error{WRITE} if it cannot be written. `hook`: see FileSource.
+    /// Throws Error{EXISTS} if the path exists and `overwrite` is not set, Error{SAME_FILE} if the path is `input`, or
+    /// Error{WRITE} if the file cannot be written. `hook` is as for FileSource.
     FileSink(const std::string& path, bool overwrite, const FileSource& input, WaitHook hook = {})
         : FileSink(path, overwrite, &input.status(), std::move(hook)) {}
-    /// `input` is a file that must not also be the output; may be null.
+    /// `input` describes a file that must not also be the output; it may be null.
     FileSink(const std::string& path, bool overwrite, const struct stat* input, WaitHook hook = {});
     /// Writes to an open descriptor from its current position and does not close it. `name` is for error messages.
     FileSink(int fd, std::string name, const FileSource& input, WaitHook hook = {});
     static std::unique_ptr<FileSink> at(const FilePlace& place, bool overwrite, const FileSource& input, WaitHook hook);
-    /// Replaces the file `read`, at `path`. Throws Error{READ}, here or in commit(), if another file is there or if the
-    /// file has changed since.
+    /// Replaces the file `read`, at `path`. Throws Error{READ}, here or in commit(), if the path now names a different
+    /// file or if the file has changed.
     static std::unique_ptr<FileSink> replacing(const std::string& path, const struct stat& read);
 
     bool is_sequential() const noexcept override { return sequential_; }
     std::uint64_t prepare_for(unsigned writers) override;
-    /// A failing write does not raise a signal (SIGPIPE, SIGXFSZ); it throws an error like any other failure.
+    /// A failed write does not raise a signal (SIGPIPE, SIGXFSZ) but throws an error like any other failure.
     void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) override;
     void on_wait(WaitHook hook) override { hook_ = std::move(hook); }
 
     /// Makes the written data durable and gives the file its name. A new file gets the permissions that the umask and
-    /// the directory determine for new files. A replaced file passes on its permissions and access list, and, as far as
-    /// the system allows, its owner and group. No user gets more access than before, and set-user-id, set-group-id and
-    /// sticky bits are not passed on. Waits for the disk unless set_durable(false).
+    /// the directory determine for new files. The permissions and the access list of a replaced file are preserved and,
+    /// as far as the system allows, its owner and group. No user gets more access than before, and set-user-id,
+    /// set-group-id and sticky bits are not preserved. Waits for the disk unless set_durable(false) was called.
     void commit();
-    /// Call this before the first write. With false, commit() does not wait for the disk, and a power failure may
+    /// Must be called before the first write. With false, commit() does not wait for the disk, and a power failure may
     /// lose the file.
     void set_durable(bool durable) noexcept { durable_ = durable; }
-    /// A new or replaced file gets the permissions and times of `input` before it gets its name.
+    /// Sets the permissions and times of a new or replaced file to those of `input` before the file gets its name.
     void keep_attributes(const struct stat& input) { kept_ = input; }
-    /// Throws Error{WRITE} if this many bytes do not fit on the file system. Call it before the first write.
+    /// Throws Error{WRITE} if this many bytes do not fit on the file system. Must be called before the first write.
     void require_space(std::uint64_t bytes) const;
     /// Whether written data becomes visible only in commit().
     [[nodiscard]] bool is_provisional() const noexcept { return new_.is_open() && new_.is_hidden(); }
-    /// After commit(): WARPAES_NOTE_ATTRIBUTES, WARPAES_NOTE_NAME_EARLY.
+    /// After commit(): WARPAES_NOTE_ATTRIBUTES and WARPAES_NOTE_NAME_EARLY, if they apply.
     [[nodiscard]] std::uint32_t notes() const noexcept { return notes_; }
     /// The offset after the last byte written.
     [[nodiscard]] std::uint64_t bytes_written() const noexcept { return end_; }
@@ -136,8 +136,8 @@ private:
     bool sequential_ = true;
     bool overwrite_ = false;
     bool durable_ = true;
-    bool paged_ =
-        false;  ///< a file in memory, written by many threads: long pieces with write_pages(), short ones one at a time
+    bool paged_ = false;  ///< a file in memory, written by many threads: long pieces with write_pages(), short pieces
+                          ///< one at a time
     std::mutex turn_;
     std::uint64_t base_ = 0;
     std::atomic<std::uint64_t> end_{0};
@@ -146,13 +146,13 @@ private:
     std::uint32_t notes_ = 0;
     Descriptor old_;  ///< the file that will be replaced, opened with O_PATH
     std::optional<struct stat> replaced_;
-    std::optional<struct stat> kept_;  ///< the file whose permissions and times it gets
+    std::optional<struct stat> kept_;  ///< the file whose permissions and times are copied
     std::optional<struct stat> read_;  ///< the only file that may be replaced
     WaitHook hook_;
 };
 
-/// The descriptor number if `path` is /dev/stdin, /dev/stdout, /dev/stderr, /dev/fd/N or /proc/self/fd/N, which name a
-/// descriptor rather than a file.
+/// Returns the descriptor number if `path` is /dev/stdin, /dev/stdout, /dev/stderr, /dev/fd/N or /proc/self/fd/N, which
+/// name a descriptor rather than a file.
 std::optional<int> descriptor_named_by(const std::string& path);
 
 }  // namespace warpaes

@@ -11,8 +11,7 @@ namespace warpaes {
 
 namespace {
 
-/// Pageable memory up to this size is copied by the driver, through its own staging, which is cheaper than a worker's
-/// copy.
+/// The driver copies pageable memory up to this size through its own staging, which is faster than copying by a worker.
 constexpr std::uint64_t copied_by_the_driver = 64 * 1024;
 
 }  // namespace
@@ -30,7 +29,7 @@ void clear_memory(Engine& engine, void* memory, std::size_t bytes, int device) {
             const std::size_t begin = bytes / parts * i, end = i + 1 == parts ? bytes : bytes / parts * (i + 1);
             wipe_part({first + begin, end - begin});
         });
-    } catch (const std::bad_alloc&) {  // before any part was begun
+    } catch (const std::bad_alloc&) {  // thrown before any part was started
         wipe_part({first, bytes});
     }
 }
@@ -39,7 +38,7 @@ void clear_after_failure(Engine& engine, void* memory, std::size_t bytes, int de
     try {
         clear_memory(engine, memory, bytes, device);
     } catch (const std::exception&) {
-        // The device failed and its memory is lost.
+        // The device failed, and its memory is lost.
     }
 }
 
@@ -49,7 +48,7 @@ MemoryBuffer locate(const Plan& plan, const std::uint8_t* data, std::uint64_t by
     const MemoryPlace place = place_of(data);
     buffer.device = device_of(place);
     if (is_on_device(place.kind)) {
-        buffer.direct = parallel;  // for a serial mode, the host reads the chaining value from the data
+        buffer.direct = parallel;  // in a serial mode, the host reads the chaining value from the data
     } else {
         buffer.direct = is_direct(place.kind) || bytes <= copied_by_the_driver;
     }

@@ -27,7 +27,7 @@ std::string random_name() {
     return name;
 }
 
-/// Whether the file system accepts writes only in order, as an object storage mount without a cache does.
+/// Whether the file system accepts only writes in order, like an object storage mount without a cache.
 bool must_be_written_in_order(int probe) {
     constexpr off_t later = 4096;
     const ssize_t n = restarting([&] { return os::pwrite(probe, "", 1, later); });
@@ -43,7 +43,7 @@ void TemporaryName::remove() noexcept {
 
 void fail_output(const std::string& what, const std::string& name, int error) {
     std::string sentence = "output: " + what + " " + name + ": " + std::system_category().message(error);
-    if (error == ENOSPC || error == EDQUOT) sentence += "; free some space or write to another place";
+    if (error == ENOSPC || error == EDQUOT) sentence += "; free some space or choose another location";
     if (error == EPIPE) sentence += "; its reader closed it";
     if (error == ENAMETOOLONG) sentence += "; choose a shorter name";
     if (error == EFBIG) sentence += "; the maximum file size was reached";
@@ -62,7 +62,7 @@ void NewFile::open_directory(const std::string& path, const std::string& name) {
     target_ = path.substr(path.rfind('/') + 1);
 }
 
-/// Calls `take(name)` with random names until one is free in the directory. For a name that is taken, `take` returns -1
+/// Calls `take(name)` with random names until a name is free in the directory. If a name is not free, `take` returns -1
 /// with EEXIST.
 template <typename Take>
 void NewFile::take_name(TemporaryName& name, const Take& take) const {
@@ -78,7 +78,7 @@ Descriptor NewFile::create_unnamed(mode_t mode) const {
     struct stat status {};
     Descriptor file(
         restarting([&] { return os::open_in(directory_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode); }));
-    // Without /proc, the file could not be named later.
+    // Without /proc, the file could not be linked later.
     if (file.get() >= 0 && os::stat(path_of(file.get()).c_str(), &status) != 0) file.close();
     return file;
 }
@@ -102,8 +102,8 @@ mode_t NewFile::examine_directory() {
     return status.st_mode & 0777;
 }
 
-/// Whether link() can name an unnamed file; this works once per file. Some file systems support unnamed files but not
-/// links; system-call filters may refuse link(). The link is removed at once.
+/// Whether link() can name an unnamed file, which works once per file. Some file systems support unnamed files but not
+/// links, and system-call filters may refuse link(). The link is removed immediately.
 bool NewFile::can_be_linked(int unnamed) const {
     TemporaryName name(directory_);
     const std::string from = path_of(unnamed), to = random_name();
@@ -112,8 +112,8 @@ bool NewFile::can_be_linked(int unnamed) const {
     return true;
 }
 
-/// Tries the methods on a separate file, so that none fails after the output was written. The output itself is not
-/// renamed before the end, because object storage mounts do not handle renaming of open files well.
+/// Tries the methods on a separate file, so that none of them fails after the output has been written. The output
+/// itself is not renamed before the end, because object storage mounts do not handle renaming of open files well.
 void NewFile::examine_named_files() {
     TemporaryName name(directory_);
     {
@@ -144,7 +144,7 @@ void NewFile::examine_named_files() {
     } else {
         throw Error(WARPAES_ERROR_WRITE, "output: cannot replace " + name_ + ": its file system cannot rename files (" +
                                              std::system_category().message(errno) +
-                                             "); choose an unused name or another place");
+                                             "); choose an unused name or another location");
     }
 }
 
@@ -168,7 +168,7 @@ Descriptor NewFile::create(bool replaces) {
 }
 
 int NewFile::replace(int fd, const std::function<void()>& check) {
-    if (temporary_.empty()) {  // only a file with a name can replace another
+    if (temporary_.empty()) {  // only a file with a name can replace another file
         const std::string from = path_of(fd);
         take_name(temporary_, [&](const char* name) { return os::link(directory_.get(), from.c_str(), name); });
     }
@@ -176,7 +176,7 @@ int NewFile::replace(int fd, const std::function<void()>& check) {
     return os::rename(directory_.get(), temporary_.get(), target_.c_str(), 0);
 }
 
-/// Does not replace any other file, unless another process replaces the claimed one in between.
+/// Does not replace any other file, unless another process replaces the claimed file in between.
 int NewFile::claim_and_rename() {
     const int folder = directory_.get();
     if (claim_name(folder, target_.c_str()) != 0) return -1;

@@ -1,5 +1,5 @@
-// A file that is being written and appears under its name only when it is complete. Uses the strongest method that the
-// file system supports, and determines it before anything is written.
+// A file that is being written and appears under its name only when it is complete. The class uses the strongest method
+// that the file system supports, and determines it before anything is written.
 #pragma once
 
 #include <sys/stat.h>
@@ -13,7 +13,7 @@
 
 namespace warpaes {
 
-/// A name in a directory that is removed on destruction, in the process that made it, unless it is kept.
+/// A name in a directory that is removed on destruction, in the process that created it, unless it is kept.
 class TemporaryName {
 public:
     /// `directory` must outlive the name.
@@ -36,31 +36,33 @@ private:
     Home home_;
 };
 
-/// The directory is opened once: a user who changes the path's target cannot redirect the file to another directory.
+/// The directory is opened only once, so a user who changes the path's target cannot redirect the file to another
+/// directory.
 class NewFile {
 public:
-    /// Opens the directory of `path`. `name` is the path that messages show. Throws Error{WRITE}.
+    /// Opens the directory of `path`. `name` is the path shown in messages. Throws Error{WRITE}.
     void open_directory(const std::string& path, const std::string& name);
     [[nodiscard]] bool is_open() const noexcept { return !target_.empty(); }
     [[nodiscard]] int directory() const noexcept { return directory_.get(); }
     [[nodiscard]] const char* target() const noexcept { return target_.c_str(); }
 
-    /// Determines how files in the directory can be created and written, using an empty file that it removes. Returns
-    /// the permissions that the umask and the directory's access list give new files: umask() can only be read by
-    /// setting it, for all threads. Throws Error{WRITE}.
+    /// Determines how files in the directory can be created and written, using an empty file that is then removed.
+    /// Returns the permissions that new files get from the umask and the directory's access list. (The umask can only
+    /// be read by setting it, for all threads.) Throws Error{WRITE}.
     mode_t examine_directory();
-    /// Creates the file, which only its owner can open, after examine_directory(). `replaces` is whether it may replace
-    /// a file in the end. Throws Error{WRITE} if it fails or if the file system cannot replace files.
+    /// Creates the file, which only its owner can open; must be called after examine_directory(). `replaces` is whether
+    /// the file may replace an existing file in the end. Throws Error{WRITE} on failure or if the file system cannot
+    /// replace files.
     Descriptor create(bool replaces);
-    /// Gives `fd` its final name. Returns -1 and sets errno if this fails; EEXIST: there is a file of this name, and
-    /// none may be replaced. `check` is called immediately before a file is replaced, and may throw.
+    /// Gives `fd` its final name. On failure, returns -1 and sets errno; EEXIST means that a file of this name exists
+    /// and must not be replaced. `check` is called immediately before a file is replaced, and may throw.
     int take_place(int fd, const std::function<void()>& check);
 
-    /// Whether take_place() needs no descriptor.
+    /// Whether take_place() does not need a descriptor.
     [[nodiscard]] bool has_name() const noexcept { return !temporary_.empty(); }
-    /// Whether the file has no name, or a temporary one, until take_place().
+    /// Whether the file has no name, or only a temporary name, until take_place().
     [[nodiscard]] bool is_hidden() const noexcept { return method_ != Method::in_place; }
-    /// Whether the file must be written front to back, by write() and not by pwrite().
+    /// Whether the file must be written from front to back, by write() and not by pwrite().
     [[nodiscard]] bool is_sequential() const noexcept { return sequential_; }
 
 private:
@@ -68,7 +70,7 @@ private:
         unnamed,      ///< O_TMPFILE, then link()
         exclusive,    ///< renameat2(RENAME_NOREPLACE)
         link,         ///< link() and unlink()
-        rename,       ///< rename(), which replaces
+        rename,       ///< rename(), which replaces existing files
         placeholder,  ///< claim_name(), then rename()
         in_place      ///< the file has its final name from the beginning: rename() is not supported
     };
@@ -90,12 +92,12 @@ private:
     std::string target_;  ///< the final name in the directory
     TemporaryName temporary_{directory_};
     Method method_ = Method::unnamed;
-    bool unnamed_ = false;  ///< files can be created without a name and named later
+    bool unnamed_ = false;  ///< whether files can be created without a name and linked later
     bool replaces_ = false;
     bool sequential_ = false;
 };
 
-/// Throws Error{WRITE}: "output: `what` `name`: …" with an explanation of `error`, an errno.
+/// Throws Error{WRITE} with the message "output: `what` `name`: …" and an explanation of `error`, an errno.
 [[noreturn]] void fail_output(const std::string& what, const std::string& name, int error);
 
 }  // namespace warpaes

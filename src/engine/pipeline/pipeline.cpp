@@ -19,7 +19,7 @@ namespace warpaes {
 
 namespace {
 
-/// Counts the processed bytes and reports them to the caller from time to time.
+/// Counts the processed bytes and reports them to the caller at intervals.
 class Reporter {
 public:
     Reporter(const Progress& progress, std::uint64_t total) : progress_(progress), total_(total) {}
@@ -28,7 +28,7 @@ public:
         done_.fetch_add(bytes, std::memory_order_relaxed);
         tell();
     }
-    /// Throws Error{CANCELLED} if the caller cancels. Cheap: calls the caller at most 50 times a second.
+    /// Throws Error{CANCELLED} if the caller cancels. Cheap: calls the caller's function at most 50 times a second.
     void tell() {
         if (!progress_) return;
         const std::unique_lock lock(mutex_, std::try_to_lock);
@@ -61,29 +61,29 @@ public:
     Pipeline(Engine& engine, const Plan& plan, Stage& stage, Source& source, Sink& sink, const Progress& progress);
     Totals run();
 
-    // The parts of run().
+    // The steps of run().
     void work(unsigned worker) noexcept;
     /// Prevents further chunks from starting.
     void stop() noexcept;
-    /// Call this after the last call of work() has returned.
+    /// Must be called after the last call of work() has returned.
     Totals end();
 
 private:
     void process_chunks(unsigned worker);
     void loop(WorkerLane& lane);
-    /// Takes and reads the next chunk; false if there is none.
+    /// Claims and reads the next chunk; false if there is none.
     bool take(Chunk& chunk, WorkerLane& lane);
     bool read_any(Chunk& chunk, WorkerLane& lane);
     bool read_in_turn(Chunk& chunk, WorkerLane& lane);
-    /// Reads a chunk, and one byte beyond a full one to find out whether it is the last.
+    /// Reads a chunk and, if it is full, one more byte to find out whether it is the last.
     void fill(Chunk& chunk, std::span<std::uint8_t> staging);
     void read_before(Chunk& chunk);
     bool process(Chunk& chunk, WorkerLane& lane);
     bool write(const Chunk& chunk);
     void save_before();
     void fail(std::exception_ptr error) noexcept;
-    /// Call this after every call of one of the caller's functions, because it may have forked. The child would reuse
-    /// the parent's nonces and wait for threads that it does not have.
+    /// Must be called after every call of one of the caller's functions, because the function may have forked. The
+    /// child would reuse the parent's nonces and wait for threads that it does not have.
     void require_home() const { home_.require("callback", "a callback that forks must not return in the child"); }
 
     const Home home_;
@@ -108,9 +108,9 @@ private:
     std::atomic<std::uint64_t> written_{0};
     Turns read_turns_, process_turns_, write_turns_;
 
-    // Only for the worker that has the turn to read:
+    // Used only by the worker whose turn it is to read:
     bool ended_ = false;
-    std::optional<std::uint8_t> ahead_;  ///< one byte read beyond the last chunk; if there is one, more chunks follow
+    std::optional<std::uint8_t> ahead_;  ///< one byte read beyond the last chunk; if present, more chunks follow
     Block tail_{};
 
     std::vector<Block> saved_;  ///< input before each chunk, saved before it is overwritten
@@ -147,7 +147,7 @@ void Pipeline::save_before() {
 Totals Pipeline::run() {
     const WaitHook hook = [this] {
         if (stopped_)
-            throw Error(WARPAES_ERROR_CANCELLED, "cancelled");  // never reported, because the earlier error is
+            throw Error(WARPAES_ERROR_CANCELLED, "cancelled");  // never reported, because the earlier error is reported
         reporter_.tell();
     };
     source_.on_wait(hook);
@@ -211,8 +211,8 @@ void Pipeline::loop(WorkerLane& lane) {
             lane.used(chunk.output_bytes);
             if (!processed) return;
         } catch (...) {
-            // A pipe must receive exactly the chunks before the first failed one, so wait until all earlier chunks are
-            // written.
+            // A pipe must receive exactly the chunks before the first failed chunk, so wait until all earlier chunks
+            // are written.
             if (sink_.is_sequential() && home_.is_here()) (void)write_turns_.wait(chunk.index);
             throw;
         }
@@ -293,7 +293,7 @@ bool Pipeline::process(Chunk& chunk, WorkerLane& lane) {
     if (direct_output_ != nullptr) {
         chunk.output = direct_output_ + chunk.output_offset;
     } else if (direct_input_ == nullptr && needs_.in_place && !lane.may_repeat()) {
-        chunk.output = lane.input_staging().data();  // the cache holds the chunk once instead of twice
+        chunk.output = lane.input_staging().data();  // the cache contains the chunk once instead of twice
     } else {
         chunk.output = lane.output_staging().data();
     }

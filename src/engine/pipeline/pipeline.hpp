@@ -1,11 +1,11 @@
-// Source -> stage -> sink through bounded memory: the only mechanism for everything larger than a chunk, both files and
+// Source -> stage -> sink through bounded memory: the only mechanism for all data larger than a chunk, both files and
 // messages in memory.
 //
-// There are N workers, the calling thread among them. Each has a lane of the engine and one chunk at a time: it takes
-// the next chunk, reads, processes and writes it. A step whose order matters (reading and writing a pipe, processing in
-// a serial mode) is done in turn, which does not delay the other steps. So reading one chunk, processing another and
-// writing a third overlap without separate threads for reading and writing. On a GPU, the streams of the lanes overlap
-// copies and kernels in the same way.
+// There are N workers, including the calling thread. Each has one of the engine's lanes and one chunk at a time: it
+// claims the next chunk, then reads, processes and writes it. A step whose order matters (reading and writing a pipe,
+// processing in a serial mode) is done in turn, which does not delay the other steps. Reading one chunk, processing
+// another and writing a third therefore overlap without separate threads for reading and writing. On a GPU, the streams
+// of the lanes overlap copies and kernels in the same way.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@
 
 namespace warpaes {
 
-/// Receives the bytes read so far and their total (Engine::unknown_length for a stream); returning false cancels.
-/// Called by one thread at a time.
+/// Receives the number of bytes read so far and the total (Engine::unknown_length for a stream); returning false
+/// cancels. Called by one thread at a time.
 using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
 struct Totals : Outcome {
@@ -34,15 +34,15 @@ Totals run_pipeline(Engine& engine, const Plan& plan, Stage& stage, Source& sour
                     const Progress& progress = {});
 
 /// A pipeline that the engine's threads work on while its owner does something else. The constructor's arguments must
-/// outlive it. Only one thread at a time may use it. In a child process of fork() it can only be destroyed, which does
-/// not touch anything that the parent's threads may have locked.
+/// outlive this object. Only one thread at a time may use it. In a child process of fork(), it can only be destroyed,
+/// and the destructor does not touch anything that the parent's threads may have locked.
 class BegunPipeline {
 public:
-    /// One of `plan.lanes` belongs to the owner and is used from finish() onwards.
+    /// One of `plan.lanes` is reserved for the owner and is used from finish() onwards.
     BegunPipeline(Engine& engine, const Plan& plan, Stage& stage, Source& source, Sink& sink);
-    /// Waits for the chunks that are being processed and drops the rest.
+    /// Waits for the chunks that are being processed and drops the other chunks.
     ~BegunPipeline();
-    /// Processes the remaining chunks and returns when all are done. Throws like run_pipeline().
+    /// Processes the remaining chunks and returns when all chunks are finished. Throws like run_pipeline().
     Totals finish();
 
 private:

@@ -19,26 +19,27 @@ struct Chunk {
     std::size_t output_bytes = 0;  ///< set by the stage
     bool last = false;
     const std::uint8_t* input = nullptr;
-    std::uint8_t* output = nullptr;  ///< equal to `input` or disjoint
-    Block before{};                  ///< with Before::read or saved: the input just before the chunk, right-aligned
+    std::uint8_t* output = nullptr;  ///< equal to `input` or disjoint from it
+    Block before{};                  ///< with Before::read or Before::saved: the input just before the chunk,
+                                     ///< right-aligned
 };
 
-/// Whether a chunk needs the 16 bytes of input before it (fewer at the beginning of the input).
+/// Whether a chunk needs the 16 bytes of input before it (fewer bytes at the beginning of the input).
 enum class Before {
     unneeded,
     read,
-    saved  ///< saved before anything is written: source and sink are the same memory
+    saved  ///< saved before anything is written, because source and sink are the same memory
 };
 
 struct StageNeeds {
     /// The largest input or output of a chunk.
     std::size_t staging_bytes = 0;
-    /// Chunks may be read and written in place in the caller's memory. Otherwise `input` is the worker's own staging
-    /// buffer, which the stage may change, up to staging_bytes.
+    /// Whether chunks may be read and written in place in the caller's memory. Otherwise `input` is the worker's own
+    /// staging buffer, which the stage may change, up to staging_bytes.
     bool direct = true;
-    /// In a staging buffer the output may overwrite the input.
+    /// Whether the output may overwrite the input in a staging buffer.
     bool in_place = true;
-    /// Chunks are processed in order, one at a time.
+    /// Whether chunks are processed in order, one at a time.
     bool in_turn = false;
     Before before = Before::unneeded;
 };
@@ -52,23 +53,24 @@ public:
 
     [[nodiscard]] const StageNeeds& needs() const noexcept { return needs_; }
 
-    /// The offset of a chunk in the input and in the output. A chunk ends where the next one begins, except the last.
+    /// The offset of a chunk in the input and in the output. Each chunk except the last ends where the next chunk
+    /// begins.
     [[nodiscard]] virtual std::uint64_t input_offset(std::uint64_t chunk) const = 0;
     [[nodiscard]] virtual std::uint64_t output_offset(std::uint64_t chunk) const = 0;
     /// The number of chunks for an input of `bytes` bytes; at least one.
     [[nodiscard]] virtual std::uint64_t chunks(std::uint64_t bytes) const = 0;
-    /// Throws if no valid input has this length. Called before the first chunk if the length is known, else before the
-    /// last.
+    /// Throws if no valid input has this length. Called before the first chunk if the length is known, otherwise before
+    /// the last chunk.
     virtual void check_length(std::uint64_t /*bytes*/) const {}
     /// Processes the chunk and sets chunk.output_bytes. Called by many threads at once, or in the order of the chunks
-    /// if the stage needs that. After it throws, it may be called again for the same chunk with another lane.
+    /// if the stage requires it. If it throws, it may be called again for the same chunk with another lane.
     virtual void process(Lane& lane, Chunk& chunk) = 0;
 
 private:
     StageNeeds needs_;
 };
 
-/// Chunks of equal size, with output as long as the input.
+/// A stage with chunks of equal size, whose output is as long as its input.
 class EvenStage : public Stage {
 public:
     EvenStage(const StageNeeds& needs, std::uint64_t chunk_bytes) : Stage(needs), chunk_bytes_(chunk_bytes) {}

@@ -11,27 +11,27 @@
 
 namespace warpaes {
 
-/// Called from time to time while an end waits for its other side. It throws to stop waiting.
+/// Called at intervals while a source or sink waits for another process. It may throw to stop waiting.
 using WaitHook = std::function<void()>;
 
 class Source {
 public:
     virtual ~Source() = default;
 
-    /// Engine::unknown_length if the size is known only after reading to the end.
+    /// Returns Engine::unknown_length if the size is known only after reading to the end.
     [[nodiscard]] virtual std::uint64_t size() const noexcept = 0;
-    /// A sequential source is read front to back by one thread at a time; any other is read at any offset, by many
-    /// threads at once.
+    /// A sequential source is read from front to back by one thread at a time; any other source is read at any offset,
+    /// by many threads at once.
     [[nodiscard]] virtual bool is_sequential() const noexcept = 0;
     /// Fills `buffer` with the data starting at `offset` and returns the number of bytes, which is less than requested
     /// only at the end.
     virtual std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) = 0;
     /// Like read(), for a sequential source, without waiting for more than one byte. Returns 0 only at the end.
     virtual std::size_t read_some(std::uint64_t offset, std::span<std::uint8_t> buffer) { return read(offset, buffer); }
-    /// The whole data, if a lane may access it in place; else null.
+    /// The whole data, if a lane may access it in place; otherwise null.
     [[nodiscard]] virtual const std::uint8_t* data() const noexcept { return nullptr; }
-    /// Whether it may be read while no call of the caller is in progress, because reading calls none of the caller's
-    /// functions.
+    /// Whether the source may be read while no call of the caller is in progress, because reading calls none of the
+    /// caller's functions.
     [[nodiscard]] virtual bool can_be_read_ahead() const noexcept { return false; }
     virtual void on_wait(WaitHook /*hook*/) {}
 };
@@ -40,22 +40,22 @@ class Sink {
 public:
     virtual ~Sink() = default;
 
-    /// A sequential sink is written front to back by one thread at a time; any other is written at any offset, by many
-    /// threads at once.
+    /// A sequential sink is written from front to back by one thread at a time; any other sink is written at any
+    /// offset, by many threads at once.
     [[nodiscard]] virtual bool is_sequential() const noexcept = 0;
-    /// Call this before the first write of several threads, with the number of threads that can run at once. Returns
-    /// the minimum size of the pieces in which they should write; 0: any size.
+    /// Must be called before several threads start to write, with the number of threads that can run at once. Returns
+    /// the minimum size of the pieces that they should write; 0: any size.
     virtual std::uint64_t prepare_for(unsigned /*writers*/) { return 0; }
     /// Writes all of `bytes` or throws.
     virtual void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) = 0;
     /// Called after all data has been written.
     virtual void finish() {}
     virtual void on_wait(WaitHook /*hook*/) {}
-    /// Memory for the whole output, if a lane may access it in place; else null.
+    /// Memory for the whole output, if a lane may access it in place; otherwise null.
     [[nodiscard]] virtual std::uint8_t* data() noexcept { return nullptr; }
 };
 
-/// `source` without its first `skip` bytes, limited to `size` bytes if `size` is given.
+/// `source` without its first `skip` bytes, limited to `size` bytes if `size` is set.
 class SourceSlice final : public Source {
 public:
     SourceSlice(Source& source, std::uint64_t skip, std::uint64_t size = Engine::unknown_length)
@@ -81,7 +81,7 @@ private:
 /// A source whose beginning has already been read and can be read again.
 class RewoundSource final : public Source {
 public:
-    /// Reads the first `bytes` bytes of `source`, or all of it if it is shorter.
+    /// Reads the first `bytes` bytes of `source`, or all of it if the source is shorter.
     RewoundSource(Source& source, std::size_t bytes);
 
     std::uint64_t size() const noexcept override { return source_.size(); }
@@ -99,11 +99,12 @@ private:
     bool whole_;
 };
 
-/// Forwards the written bytes starting at byte `first`, at most `size` of them, to `sink` starting at byte `to`.
-/// Without a size, finish() also finishes `sink`.
+/// Forwards the written bytes starting at byte `first`, at most `size` bytes, to `sink` starting at byte `to`. Without
+/// a size, finish() also finishes `sink`.
 class SinkSlice final : public Sink {
 public:
-    /// `sink`: null if nothing is kept. `in_order`: it must be written front to back, even if `sink` need not be.
+    /// `sink` is null if nothing is kept. `in_order` means that this object must be written from front to back, even if
+    /// `sink` need not be.
     SinkSlice(Sink* sink, std::uint64_t to, std::uint64_t first = 0, std::uint64_t size = Engine::unknown_length,
               bool in_order = false)
         : sink_(sink), to_(to), first_(first), size_(size), in_order_(in_order) {}

@@ -1,4 +1,4 @@
-// Numbered turns: run a step in chunk order although the chunks belong to different workers.
+// Numbered turns: run a step in chunk order although different workers process the chunks.
 #pragma once
 
 #include <condition_variable>
@@ -9,7 +9,7 @@ namespace warpaes {
 
 class Turns {
 public:
-    /// Waits for the turn of `number`; false if stop() has been called.
+    /// Waits for the turn of `number`; returns false if stop() has been called.
     [[nodiscard]] bool wait(std::uint64_t number) {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [&] { return stopped_ || next_ == number; });
@@ -23,7 +23,7 @@ public:
         }
         changed_.notify_all();
     }
-    /// Stops the turns: all waits return false.
+    /// Ends all waits, which then return false.
     void stop() noexcept {
         {
             const std::lock_guard lock(mutex_);

@@ -11,7 +11,7 @@
 namespace warpaes {
 
 /// A lane of the plan. If its GPU fails and the plan is replaceable, the best CPU backend replaces it permanently. The
-/// failed lane's staging buffers stay in use, because they are host memory and hold the input.
+/// failed lane's staging buffers stay in use, because they are host memory and contain the input.
 class WorkerLane {
 public:
     WorkerLane(Engine& engine, const Plan& plan, unsigned worker, std::size_t staging_bytes);
@@ -20,7 +20,7 @@ public:
     [[nodiscard]] std::span<std::uint8_t> output_staging() noexcept { return (*first_)->output_staging(); }
     void used(std::size_t bytes) noexcept { first_->used(bytes); }
 
-    /// Whether work may have to be repeated and so must not overwrite its input.
+    /// Whether work may have to be repeated and therefore must not overwrite its input.
     [[nodiscard]] bool may_repeat() const noexcept { return replaceable_; }
     [[nodiscard]] bool device_failed() const noexcept { return device_failed_; }
 

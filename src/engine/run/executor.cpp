@@ -15,8 +15,8 @@ namespace warpaes {
 
 namespace {
 
-/// The encrypted numbers of XTS data units, if the message has few: the CPU encrypts them faster than the GPU kernel,
-/// which would otherwise encrypt them first.
+/// The encrypted numbers of XTS data units, for a message with few units: the CPU encrypts the numbers faster than the
+/// GPU kernel, which would otherwise have to encrypt them first.
 class FewTweaks {
 public:
     explicit FewTweaks(const MessageGroup& g) {
@@ -61,7 +61,7 @@ Executor::Executor(Engine& engine, const Places& places, std::optional<CallerStr
         memory_ = in.kind;
     }
     if (stream_ && !device_only_) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "input, output: an asynchronous call takes buffers in device memory");
+        throw Error(WARPAES_ERROR_ARGUMENT, "input, output: an asynchronous call requires buffers in device memory");
     }
 }
 
@@ -74,7 +74,8 @@ void Executor::run(const MessageGroup& message) {
     ran_.merge(run_group(engine_, message, memory_, device_));
 }
 
-/// This is not a part of run(), because clean_stack() would then overwrite the room for tweaks after every message.
+/// This function is separate from run(): otherwise, clean_stack() would overwrite the space for tweaks after every
+/// message.
 [[gnu::noinline]] void Executor::run_on_device(MessageGroup group) {
     CudaBackend& gpu = engine_.gpu();
     ran_.merge({gpu.name(), device_});
@@ -97,7 +98,7 @@ Block Executor::run_and_chain(const MessageGroup& stretch) {
         run(stretch);
         return after.value(stretch);
     }
-    // Copy the last 16 bytes of input and output to host memory, where the chaining value is computed.
+    // Copies the last 16 bytes of input and output to host memory, where the chaining value is computed.
     const std::uint64_t bytes = stretch.length;
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, block_bytes));
     Secret<Block> in, out;

@@ -13,10 +13,10 @@ namespace warpaes {
 
 namespace {
 
-/// Up to this length the calling thread hashes block by block, because a lane costs more.
+/// Up to this length, the calling thread hashes block by block, because using a lane costs more.
 constexpr std::uint64_t hashed_here = 2 * block_bytes;
 
-/// A GCM message, or a stretch of one. Each chunk yields the digest of its own ciphertext.
+/// A GCM message, or a stretch of a message. Each chunk yields the digest of its own ciphertext.
 class GcmStage final : public EvenStage {
 public:
     GcmStage(Engine& engine, const Ends& ends, const MessageGroup& group)
@@ -48,7 +48,7 @@ public:
         lane.run(part);
     }
 
-    /// Combines the digests of all chunks: into the stretch's digest, or into the message's tag, which is written or
+    /// Combines the digests of all chunks to the stretch's digest, or to the message's tag, which is written or
     /// compared.
     void finish() {
         const MessageGroup& g = group_;
@@ -61,7 +61,7 @@ public:
         settle_tag(g, *tag, [&](auto) {
             const MemoryBuffer& out = ends_.out;
             const auto bytes = static_cast<std::size_t>(out.bytes);
-            // Data that a GPU has written is in the GPU's memory, or at least not in any core's cache.
+            // Data that a GPU has written is in the GPU's memory, or at least not in a core's cache.
             if (ends_.plan.backend->is_gpu()) return clear_memory(engine_, out.data, bytes, out.device);
             owners_.wipe(engine_, {out.data, bytes}, static_cast<std::size_t>(ends_.plan.chunk_bytes),
                          bytes >= cached_bytes());
@@ -129,9 +129,9 @@ Outcome run_group(Engine& engine, MessageGroup g, Memory memory, int device) {
                           {g.input.first, bytes}, {g.output.first, g.output.first != nullptr ? bytes : 0}, device);
     if (g.output.first == nullptr) ends.out = ends.in;
     Plan& plan = ends.plan;
-    // CCM and CMAC do not start on a GPU that the CPU may have to replace, because the work could not be repeated.
+    // CCM and CMAC do not start on a GPU that the CPU may have to replace, because their work cannot be repeated.
     if (whole && plan.replaceable) plan = Engine::replacement(plan);
-    // Cutting a message pays off if its chunks run in parallel, or if they are copied to a GPU and back.
+    // Cutting a message is worthwhile if its chunks run in parallel, or if they are copied to a GPU and back.
     const bool on_cpu = !plan.backend->is_gpu();
     const bool in_device = g.mode == Mode::gcm && ends.in.device >= 0 && ends.out.device >= 0;
     const bool one_lane = on_cpu && (plan.lanes == 1 || !ends.parallel);

@@ -1,5 +1,5 @@
-// Runs a group on lanes: makes a plan, cuts a long message and spreads it over the plan's lanes, repeats work on which
-// a GPU failed, and settles the tag.
+// Runs a group on lanes: makes a plan, cuts a long message and distributes it over the plan's lanes, repeats work on
+// which a GPU failed, and computes or compares the tag.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,13 @@
 
 namespace warpaes {
 
-/// Runs a single message, or a stretch of one, under an expanded key. `memory` is the slower place of input and output;
-/// with Memory::device at least one of them is on `device`. A GCM message must have the digest of its associated data,
-/// and its J0 if its IV is not 12 bytes. Tags, IVs and associated data are in host memory. Thread-safe. Everything is
-/// complete on return; after an exception the output is undefined.
+/// Runs a single message, or a stretch of a message, under an expanded key. `memory` is the slower kind of memory of
+/// input and output; with Memory::device, at least one of them is on `device`. A GCM message must contain the digest of
+/// its associated data, and its J0 if its IV is not 12 bytes. Tags, IVs and associated data are in host memory.
+/// Thread-safe. All work is complete on return; after an exception the output is undefined.
 Outcome run_group(Engine& engine, MessageGroup group, Memory memory = Memory::pageable, int device = -1);
 
-/// Calls `work(lane, i)` once for each i below `parts`, on lanes of the plan, in parallel where that pays off.
+/// Calls `work(lane, i)` once for each i below `parts`, on lanes of the plan, in parallel if that is faster.
 template <typename Work>
 void for_each_part(Engine& engine, const Plan& plan, std::uint64_t parts, const Work& work) {
     std::atomic<std::uint64_t> next{0};
@@ -34,13 +34,13 @@ void for_each_part(Engine& engine, const Plan& plan, std::uint64_t parts, const 
     engine.pool().for_each(lanes, take);
 }
 
-/// The digest (MessageGroup::digest) of `bytes` bytes in `place`, read after the work that is already on their device's
-/// default stream. `ran`: receives the outcome, unless the bytes are so few that this thread hashes them
+/// Returns the digest (MessageGroup::digest) of `bytes` bytes in `place`, read after the work that is already on their
+/// device's default stream. `ran` receives the outcome, unless there are so few bytes that this thread hashes them
 /// itself.
 Block gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8_t* data, std::uint64_t bytes,
                  const MemoryPlace& place, Outcome* ran = nullptr);
 
-/// The pre-counter block J0 for any GCM `iv` in host memory.
+/// Returns the pre-counter block J0 for any GCM `iv` in host memory.
 Block first_counter(Engine& engine, const ExpandedKey& key, std::span<const std::uint8_t> iv);
 
 }  // namespace warpaes

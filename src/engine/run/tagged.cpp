@@ -10,15 +10,15 @@ namespace warpaes {
 
 namespace {
 
-/// The device of a message on a caller's stream: the device of its text or, without text, of the memory that the call
-/// writes. Throws Error{ARGUMENT} unless everything that has to be in device memory is there.
+/// Returns the device of a message on a caller's stream: the device of its text or, without text, of the memory that
+/// the call writes. Throws Error{ARGUMENT} unless everything that must be in device memory is there.
 int device_for_stream(const MessageGroup& m, const Places& places) {
     const bool data = m.length != 0, encrypt = m.direction == Direction::encrypt;
     const int device = device_of(data ? places.input : encrypt ? places.tag : places.statuses);
     const auto lies_there = [device](const MemoryPlace& place) { return device >= 0 && device_of(place) == device; };
     if (data && (!lies_there(places.input) || (has_output(m.mode) && !lies_there(places.output)))) {
         throw Error(WARPAES_ERROR_ARGUMENT,
-                    "input, output: an asynchronous call takes buffers in the memory of one device");
+                    "input, output: an asynchronous call requires buffers in the memory of one device");
     }
     if (encrypt && !lies_there(places.tag)) {
         throw Error(WARPAES_ERROR_ARGUMENT,
@@ -33,12 +33,12 @@ int device_for_stream(const MessageGroup& m, const Places& places) {
     return device;
 }
 
-/// Whether a GCM message can run on a stream without the memory that a batch needs: the host can hash its associated
-/// data, and the tag that encryption writes has 16 bytes and is in memory that the device can write to.
+/// Whether a GCM message can run on a stream without the device memory that a batch requires: the host can hash its
+/// associated data, and the tag that encryption writes has 16 bytes and is in memory that the device can write to.
 bool is_simple(const MessageGroup& m, const Places& places) {
     if (m.mode != Mode::gcm || device_of(places.aad) >= 0) return false;
     if (m.direction == Direction::decrypt) return m.length != 0;
-    // Without text, the tag may be the only part that is on a device.
+    // Without text, possibly only the tag is on a device.
     if (m.length == 0 && (device_of(places.input) < 0 || device_of(places.output) < 0)) return false;
     return m.tag_length == block_bytes && is_direct(places.tag.kind);
 }
@@ -72,9 +72,9 @@ TaggedOutcome run_tagged(Engine& engine, const MessageGroup& m, const Places& pl
     }
     Executor executor(engine, text, stream);
     // Small inputs and inputs that a CPU reads are copied to host memory. The copies also protect them from the output,
-    // which may be written before they have been read.
+    // which may be written before the inputs have been read.
     std::optional<SecretBuffer> copied_aad;
-    Block iv{};  // GCM: J0, which begins with the IV if that has 12 bytes
+    Block iv{};  // GCM: J0, which begins with the IV if the IV has 12 bytes
     Secret<Block> aad_digest;
     Outcome hashed;
     if (gcm) {
@@ -113,7 +113,7 @@ TaggedOutcome run_tagged(Engine& engine, const MessageGroup& m, const Places& pl
         if (decrypt && message.output.first != nullptr) executor.clear(message.output.first, m.length);
         throw;
     }
-    if (empty && hashed.device >= 0) result.merge(hashed);  // a message without text runs on any backend
+    if (empty && hashed.device >= 0) result.merge(hashed);  // a message without text can run on any backend
     result.authentic = failed == 0;
     if (!decrypt) copy_memory(m.tag.first, tag->data(), tag_bytes, tag_device);
     return result;

@@ -22,7 +22,7 @@ bool opens(const MessageGroup& g) {
     return g.direction == Direction::decrypt && uses_tag(g.mode);
 }
 
-/// Whether the counter of one of the messages, which is in host memory, passes 2^128 - 1.
+/// Whether the counter of a message passes 2^128 - 1. The IVs must be in host memory.
 bool counter_wraps(const MessageGroup& g) {
     if (g.mode != Mode::ctr || g.length == 0) return false;
     for (std::uint64_t m = 0; m < g.count; ++m) {
@@ -101,7 +101,7 @@ std::vector<int> Batch::devices() const {
     return devices;
 }
 
-/// Constructs a group in its final place.
+/// Constructs a group in place.
 struct Batch::Group {
     const Batch& batch;
     std::uint32_t entry;
@@ -168,7 +168,7 @@ void Batch::gather(std::span<const Slice> slices, std::span<std::uint8_t> stagin
         MessageGroup& g = scratch.groups.emplace_back(Group{*this, slice.entry});
         if (slice.first != 0 || slice.count != g.count) g = g.slice(slice.first, slice.count);
         if (shapes_[slice.entry].iv_on_host && counter_wraps(g)) notes_ |= WARPAES_NOTE_COUNTER_WRAPPED;
-        // In place: a copy of a struct whose fields have just been written waits for these writes.
+        // Constructed in place: copying a struct whose fields have just been written would wait for these writes.
         BatchScratch::Origin& origin = scratch.origins.emplace_back();
         origin.slice = slice;
         if (in_place(g) && !staging.empty()) {
@@ -200,7 +200,7 @@ void Batch::settle(BatchScratch& scratch) {
 }
 
 std::size_t Batch::staging_bytes() const noexcept {
-    // A power of two, so that there are few sizes: the engine pools lanes by size.
+    // A power of two, so that there are few different sizes: the engine pools lanes by size.
     constexpr std::uint64_t least = std::uint64_t{1} << 16;
     return std::bit_ceil(static_cast<std::size_t>(std::min(std::max(host_.bytes(), least), crew_.gpu_task_bytes)));
 }
@@ -306,7 +306,7 @@ Batch::Step Batch::work_on_gpu(int device, std::optional<unsigned> worker, Batch
     }
     const bool planned = std::find(crew_.gpus.begin(), crew_.gpus.end(), device) != crew_.gpus.end();
     if (!worker || !planned || lost(device)) return Step::nothing;
-    // Takes as many tasks as are worth a launch, but fewer near the end, so that all workers finish at about the same
+    // Claims enough tasks to justify a launch, but fewer near the end, so that all workers finish at about the same
     // time.
     const std::uint64_t tasks = host_.size(), workers = std::uint64_t{2} * crew_.gpus.size() * crew_.gpu_lanes;
     const std::uint64_t full = tasks * crew_.gpu_task_bytes / std::max<std::uint64_t>(1, host_.bytes());
@@ -320,7 +320,7 @@ Batch::Step Batch::work_on_gpu(int device, std::optional<unsigned> worker, Batch
 Batch::Step Batch::run_on_gpu(int device, Claim claim, BatchScratch& scratch) {
     const std::span<const Slice> slices = host_.slices(claim);
     if (leave_out(slices)) return done(claim.size());
-    // Work that may have to be repeated must keep its input, so messages in place get a staged output.
+    // Work that may have to be repeated must preserve its input, so messages in place get a staged output.
     bool staged = replaceable_ && stages_;
     Pieces left(slices);
     bool some_done = false;
@@ -334,7 +334,7 @@ Batch::Step Batch::run_on_gpu(int device, Claim claim, BatchScratch& scratch) {
             lose(device, some_done ? Claim{} : claim);
             if (!some_done) return Step::worked;
             staged = false;
-            run_pieces_on_cpu(left, scratch);  // finished pieces must not run again, so this worker does the rest
+            run_pieces_on_cpu(left, scratch);  // finished pieces must not run again, so this worker processes the rest
         }
     } catch (...) {
         scratch.discard_lane();
@@ -355,7 +355,7 @@ void Batch::run_pieces_on_gpu(int device, Pieces& left, bool& some_done, bool st
         const auto piece = after.next(most);
         if (piece.empty()) return;
         if (leave_out(piece) && leave_out(after.rest())) return;
-        std::optional<SecretBuffer> more;  // must live until settle() has read it
+        std::optional<SecretBuffer> more;  // must live until settle() has read the results
         try {
             if (const std::size_t needed = staged ? bytes_in_place(piece) : 0; needed > room) more.emplace(needed);
             gather(piece, more ? std::span(more->data(), more->size()) : lane->output_staging().first(room), scratch);
@@ -372,10 +372,10 @@ void Batch::run_pieces_on_gpu(int device, Pieces& left, bool& some_done, bool st
 }
 
 Batch::Step Batch::run_on_device(int device, std::span<const Slice> slices, BatchScratch& scratch) {
-    // Bounds the delay of a cancellation: everything launched together runs to its end.
+    // Bounds the delay of a cancellation, because everything that was launched together runs to its end.
     constexpr std::uint64_t bytes_at_once = std::uint64_t{1} << 33;
     try {
-        // A lane's stream does not wait for the default stream, so wait for the work there that involves the messages.
+        // A lane's stream does not wait for the default stream, so wait for work there that involves the messages.
         if (!cancelled_) wait_for_device(device);
         run_pieces(Pieces(slices), bytes_at_once, engine_.gpu(), device, on_gpu_, scratch);
     } catch (...) {
@@ -426,7 +426,7 @@ bool Batch::wait(std::uint64_t milliseconds) {
     const auto done = [this] { return finished_.load(); };
     if (milliseconds == 0) return done();
     if (poll(std::chrono::microseconds(200), done)) return true;
-    // CUDA's own functions also poll while they wait for a GPU. Polling is not worthwhile for longer waits.
+    // CUDA's own functions also poll while they wait for a GPU. Polling is not worthwhile for a longer wait.
     if (on_gpus_alone_ && milliseconds > 2 && poll(std::chrono::microseconds(1800), done)) return true;
     std::unique_lock lock(mutex_);
     if (milliseconds < forever) {

@@ -1,4 +1,4 @@
-// A batch in flight: its entries are checked and cut into tasks, and workers take and execute the tasks.
+// A batch in flight: its entries are checked and cut into tasks, which workers claim and execute.
 #pragma once
 
 #include <atomic>
@@ -21,29 +21,29 @@
 
 namespace warpaes {
 
-/// Worker numbers: the CPU's workers come first, then those of each GPU.
+/// Worker numbers: the CPU's workers come first, followed by the workers of each GPU.
 constexpr unsigned gpu_worker(unsigned cpu_workers, unsigned gpu, unsigned lane) {
     return cpu_workers + gpu * most_gpu_lanes + lane;
 }
 
-/// The state that a worker keeps from task to task.
+/// The state that a worker keeps between tasks.
 struct BatchScratch {
     /// Describes the group at the same position in `groups`.
     struct Origin {
         Slice slice;
-        Elements output{};       ///< the caller's output, if the group's is staged
-        std::size_t failed = 0;  ///< position of its first flag in `failed`
+        Elements output{};       ///< the caller's output, if the group's output is staged
+        std::size_t failed = 0;  ///< position of the group's first flag in `failed`
     };
     std::vector<MessageGroup> groups;
     std::vector<Origin> origins;
     std::vector<std::uint8_t> failed;
-    bool worked = false;  ///< since the worker last waited for work
+    bool worked = false;  ///< whether the worker has executed a task since it last waited for work
 
-    /// Returns a lane of `backend`: the previous one if it fits, otherwise a new one.
+    /// Returns a lane of `backend`: the previous lane if it fits, otherwise a new lane.
     LaneLease& lane(Engine& engine, Backend& backend, int device, std::size_t staging_bytes);
-    /// Called after the lane has failed.
+    /// Drops a lane that has failed.
     void discard_lane() noexcept;
-    /// Called when there is no work: returns the lane to the engine.
+    /// Returns the lane to the engine when there is no work.
     void let_go() noexcept { lane_.reset(); }
 
 private:
@@ -62,24 +62,24 @@ public:
 
     // ------------------------------------------------------------------------------------- for workers (batch_engine)
 
-    /// Checks the entries and cuts them into tasks. One thread calls it, before anything else. Returns true if there is
-    /// no work.
+    /// Checks the entries and cuts them into tasks. One thread calls this function, before any other. Returns true if
+    /// there is no work.
     [[nodiscard]] bool prepare();
-    /// The GPUs that may be needed.
+    /// Returns the GPUs that may be needed.
     [[nodiscard]] std::vector<int> devices() const;
     [[nodiscard]] const Crew& crew() const noexcept { return crew_; }
     /// Whether there is work for the CPU, provided that no GPU fails.
     [[nodiscard]] bool needs_cpu() const noexcept;
-    /// The number of tasks that the workers of a device may take.
+    /// Returns the number of tasks that the workers of a device may claim.
     [[nodiscard]] std::uint64_t wants_of(int device) const;
 
     enum class Step { nothing, worked, last };
-    /// Takes one or more tasks and executes them. Step::nothing means that no task is available at the moment, and
-    /// Step::last that all tasks are done.
+    /// Claims one or more tasks and executes them. Step::nothing means that no task is available at the moment, and
+    /// Step::last that all tasks are finished.
     Step work_on_cpu(unsigned worker, BatchScratch& scratch);
-    /// `worker` is the worker number, for a device of the plan only.
+    /// `worker` is the worker number, and is given only for a device of the plan.
     Step work_on_gpu(int device, std::optional<unsigned> worker, BatchScratch& scratch);
-    /// Whether tasks have come back from a failed GPU since the last call; if so, other workers must be woken.
+    /// Whether tasks of a failed GPU have been returned since the last call; if so, other workers must be woken.
     [[nodiscard]] bool take_returned_note() noexcept { return returned_note_.exchange(false); }
     [[nodiscard]] bool returned() const noexcept { return returned_note_; }
     /// Fails all entries because no worker can process the batch. Must be called before the first task.
@@ -91,11 +91,12 @@ public:
 
     void cancel() noexcept { cancelled_ = true; }
     [[nodiscard]] bool finished() const noexcept { return finished_; }
-    /// A descriptor that becomes readable when the batch is finished; -1 if none can be created. Thread-safe.
+    /// Returns a descriptor that becomes readable when the batch is finished; -1 if no descriptor can be created.
+    /// Thread-safe.
     [[nodiscard]] int descriptor() noexcept;
-    /// False if the batch is not finished in time.
+    /// Returns false if the batch is not finished in time.
     bool wait(std::uint64_t milliseconds);
-    /// The functions below may be called once all is done: after the batch has finished, or in its callback.
+    /// The functions below may be called once all work is done: after the batch has finished, or in its callback.
     [[nodiscard]] bool complete() const noexcept { return complete_; }
     [[nodiscard]] const Outcomes& outcomes() const noexcept { return outcomes_; }
     [[nodiscard]] std::uint64_t entries() const noexcept { return request_.count; }
@@ -104,10 +105,10 @@ public:
     [[nodiscard]] std::uint64_t messages_on_cpu() const noexcept { return on_cpu_; }
     [[nodiscard]] std::uint64_t messages_on_gpu() const noexcept { return on_gpu_; }
     [[nodiscard]] std::uint32_t notes() const noexcept { return notes_; }
-    /// Valid as long as this object.
+    /// The result is valid as long as this object.
     [[nodiscard]] const char* reason() const;
 
-    static constexpr std::uint64_t forever = std::uint64_t{1} << 40;  ///< this and above: no timeout
+    static constexpr std::uint64_t forever = std::uint64_t{1} << 40;  ///< at or above this value, there is no timeout
 
 private:
     /// Tasks that are handed out in order.
@@ -116,18 +117,18 @@ private:
         std::atomic<std::uint32_t> next{0};
 
         [[nodiscard]] bool is_over() const noexcept { return next >= list.size(); }
-        /// The next task; empty if none is left.
+        /// Claims the next task; empty if no task is left.
         Claim take() noexcept {
             if (is_over()) return {};
             const std::uint32_t task = next++;
             return task < list.size() ? Claim{task, task + 1} : Claim{};
         }
-        /// All remaining tasks.
+        /// Claims all remaining tasks.
         Claim take_all() noexcept { return {std::min(next.exchange(list.size()), list.size()), list.size()}; }
     };
 
-    /// The facts about an entry that make_tasks() needs, kept from the check, because entries are large, and reading
-    /// one again would cost more than all its other processing.
+    /// The facts about an entry that make_tasks() needs. They are kept from the check because entries are large:
+    /// reading an entry again would cost more than all its other processing.
     struct Shape {
         enum class Work : std::uint8_t { none, parallel, serial, solo };
         std::uint64_t count = 0;
@@ -135,9 +136,9 @@ private:
         std::uint16_t kind = 0;       ///< class of entries that run best together
         std::int16_t place = unseen;  ///< a device; -1: host memory
         Work work = Work::none;
-        bool split = false;           ///< is partly on a device and partly in host memory
+        bool split = false;           ///< the entry is partly on a device and partly in host memory
         bool output_on_host = false;  ///< the output is in host memory
-        bool iv_on_host = false;      ///< and the IVs, if there are any
+        bool iv_on_host = false;      ///< the IVs are in host memory, if there are any
     };
     static constexpr std::int16_t refused = -2, unseen = -3;
 
@@ -145,7 +146,7 @@ private:
     struct Survey;
     struct Piece;
     void check_entries(Survey& survey);
-    /// Checks entries [begin, end) for check_entries(). Several threads may do so at the same time.
+    /// Checks entries [begin, end) for check_entries(). Several threads may call this function at the same time.
     void check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece);
     void check_nonces();
     void make_tasks(const Survey& survey);
@@ -155,28 +156,28 @@ private:
     void refuse(std::uint32_t entry, warpaes_status status, const char* sentence) noexcept;
     [[nodiscard]] MessageGroup group(std::uint32_t entry) const;
 
-    /// Takes up to `most` tasks in host memory: first those that a failed GPU returned, then from the shares.
+    /// Claims up to `most` tasks in host memory: first tasks that a failed GPU returned, then tasks from the shares.
     Claim take_host(unsigned worker, std::uint32_t most);
     /// If the batch was cancelled, sets that status for the slices and returns true.
     bool leave_out(std::span<const Slice> slices);
     static void count(std::span<const Slice> slices, std::atomic<std::uint64_t>& where) noexcept;
-    /// The number of messages of a slice to run at a time, about `bytes` bytes in total.
+    /// Returns how many messages of a slice to run at a time, so that they contain about `bytes` bytes in total.
     [[nodiscard]] std::uint64_t most_at_once(const Slice& slice, std::uint64_t bytes) const noexcept;
-    /// Runs one long message as a separate call, which cuts it and spreads it over the workers.
+    /// Runs one long message as a separate call, which cuts the message and distributes it over the workers.
     void run_solo(std::uint32_t entry, std::uint64_t message);
-    /// Makes groups of slices. With `staging`, in-place groups write there instead, as far as it has room.
+    /// Converts slices to groups. In-place groups write to `staging` instead, as far as it has room.
     void gather(std::span<const Slice> slices, std::span<std::uint8_t> staging, BatchScratch& scratch);
-    /// Called after the groups ran: copies staged outputs to their destinations and reports failed messages.
+    /// Called after the groups have run: copies staged outputs to their destinations and reports failed messages.
     void settle(BatchScratch& scratch);
-    /// Fails the slices' entries. Decrypted output that is not authenticated must already be wiped.
+    /// Marks the slices' entries as failed. Decrypted output that is not authenticated must already be wiped.
     void give_up(std::span<const Slice> slices, const Error& error);
-    /// Wipes outputs that may hold unauthenticated plaintext. `staged` means that in-place outputs were not touched.
-    /// `device` is where the outputs are; -1 for host memory.
+    /// Wipes outputs that may contain unauthenticated plaintext. `staged` means that in-place outputs were not written.
+    /// `device` is the device that contains the outputs; -1 for host memory.
     void wipe_outputs(std::span<const Slice> slices, bool staged, int device) noexcept;
     [[nodiscard]] std::size_t bytes_in_place(std::span<const Slice> slices) const;
-    /// The staging size of a GPU's lane, for messages in place.
+    /// Returns the staging size of a GPU's lane, for messages in place.
     [[nodiscard]] std::size_t staging_bytes() const noexcept;
-    /// `bytes` is how much to run at a time.
+    /// `bytes` is the number of bytes to run at a time.
     void run_pieces(Pieces pieces, std::uint64_t bytes, Backend& backend, int device, std::atomic<std::uint64_t>& where,
                     BatchScratch& scratch);
     void run_pieces_on_cpu(Pieces pieces, BatchScratch& scratch);
@@ -185,15 +186,15 @@ private:
     Step run_on_gpu(int device, Claim claim, BatchScratch& scratch);
     Step run_on_device(int device, std::span<const Slice> slices, BatchScratch& scratch);
     Step done(std::uint64_t tasks) noexcept { return left_.fetch_sub(tasks) == tasks ? Step::last : Step::worked; }
-    /// Called after a failure of `device`, which gets no more tasks of this batch. Other workers process `claim`, if it
-    /// is not empty.
+    /// Called after a failure of `device`, which gets no more tasks of this batch. Other workers process `claim`,
+    /// unless it is empty.
     void lose(int device, Claim claim) noexcept;
     [[nodiscard]] bool lost(int device) noexcept;
 
     Engine& engine_;
     KeyTable& keys_;
     BatchRequest request_;
-    std::vector<warpaes_entry_result> own_results_;  ///< used if the caller provided no memory for them
+    std::vector<warpaes_entry_result> own_results_;  ///< used if the caller provided no memory for the results
     Outcomes outcomes_;
     Crew crew_;
     bool replaceable_ = false;
@@ -201,22 +202,22 @@ private:
     // Made by prepare:
     std::vector<Shape> shapes_;  ///< one per entry
     std::unordered_map<std::uint32_t, std::shared_ptr<const ExpandedKey>> table_keys_;
-    Queue solos_;                        ///< messages that the pipeline cuts and spreads, one by one
+    Queue solos_;                        ///< messages that the pipeline cuts and distributes, one at a time
     TaskList host_;                      ///< tasks in host memory
     std::optional<TaskShares> shares_;   ///< tasks of `host_`
     std::map<int, Queue> device_tasks_;  ///< tasks in each device's memory
     std::uint64_t messages_ = 0;
-    bool stages_ = false;  ///< some message is in place
+    bool stages_ = false;  ///< whether any message is in place
 
-    std::atomic<std::uint64_t> left_{0};  ///< tasks that are not done yet
+    std::atomic<std::uint64_t> left_{0};  ///< number of tasks that are not finished yet
     std::atomic<bool> cancelled_{false};
-    std::atomic<bool> on_gpus_alone_{false};  ///< prepared, and the CPU has no tasks
+    std::atomic<bool> on_gpus_alone_{false};  ///< true once the batch is prepared and the CPU has no tasks
     std::atomic<std::uint64_t> on_cpu_{0}, on_gpu_{0};
     std::atomic<std::uint32_t> notes_{0};
 
     mutable std::mutex mutex_;    ///< guards returned tasks, the end of the batch and `reason_`
-    mutable std::string reason_;  ///< once a client has asked for it
-    int descriptor_ = -1;         ///< an eventfd, once a client has asked for it
+    mutable std::string reason_;  ///< set once a client has requested it
+    int descriptor_ = -1;         ///< an eventfd, created once a client has requested it
     std::vector<Claim> returned_;
     std::vector<int> lost_;  ///< devices that failed
     std::atomic<bool> returned_any_{false}, returned_note_{false};

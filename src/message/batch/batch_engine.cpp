@@ -33,7 +33,7 @@ BatchEngine::Duty::Duty(Team& team) : team_(team), held_(!team.numbers.empty()) 
 }
 
 BatchEngine::Duty::~Duty() {
-    if (held_) team_.numbers.push_back(number_);  // never allocates: the number came from here
+    if (held_) team_.numbers.push_back(number_);  // never allocates, because the number was taken from this list
 }
 
 void BatchEngine::stop() noexcept {
@@ -43,7 +43,7 @@ void BatchEngine::stop() noexcept {
         wake_all();
         helpers_left_.wait(lock, [&] { return helpers_ == 0; });
     }
-    // A thread that still works may start others.
+    // A thread that is still working may start others.
     for (;;) {
         std::thread thread;
         {
@@ -57,7 +57,7 @@ void BatchEngine::stop() noexcept {
     try {
         flush_keys();
     } catch (...) {
-        // The device has failed, and its memory is lost.
+        // The device has failed, so its memory is no longer accessible.
     }
 }
 
@@ -68,7 +68,8 @@ void BatchEngine::flush_keys() {
 }
 
 void BatchEngine::flush_keys_of_host() noexcept {
-    keys_.let_go_before(KeyTable::Clock::now());  // later uses come from active batches and may never stop
+    keys_.let_go_before(KeyTable::Clock::now());  // later uses are by active batches, which may never stop using the
+                                                  // keys
 }
 
 bool BatchEngine::keeps_keys() const {
@@ -113,7 +114,7 @@ BatchEngine::Team& BatchEngine::team_for(const BatchRequest& request) {
 
 bool BatchEngine::wait(const std::shared_ptr<Batch>& batch, std::uint64_t milliseconds) {
     // A client helps only if it waits without a limit, because tasks do not check the time, and only if the batch has
-    // no callback, because callbacks come from the engine's threads.
+    // no callback, because callbacks are called from the engine's threads.
     if (milliseconds >= Batch::forever && !batch->finished() && !batch->request().finished) lend_a_hand(batch);
     return batch->wait(milliseconds);
 }
@@ -212,7 +213,7 @@ void BatchEngine::end(const std::shared_ptr<Batch>& batch) {
     std::erase(active_, batch);
     --open_;
     if (may_leave()) return wake_all();
-    // A client may have done all the work while the workers slept, so a worker must wake to watch the keys.
+    // A client may have done all the work while the workers slept, so a worker must wake up to watch the keys.
     if (watched_ || !keeps_keys()) return;
     ++news_;
     wake(cpu_, 1);
@@ -223,7 +224,7 @@ bool BatchEngine::work_on(std::unique_lock<std::mutex>& lock, const std::shared_
     lock.unlock();
     Batch::Step did = step(*batch);
     const bool worked = did != Batch::Step::nothing;
-    // There is no other batch, so the worker continues without taking the lock.
+    // There is no other batch, so the worker continues without acquiring the lock.
     while (did == Batch::Step::worked && open_ == 1 && !batch->returned()) did = step(*batch);
     if (did == Batch::Step::last) batch->finish();
     lock.lock();
@@ -271,7 +272,7 @@ void BatchEngine::lend_a_hand(std::unique_lock<std::mutex>& lock, Team& team, co
         while (!batch->complete() && work_on(lock, batch, its)) {
         }
     }
-    // A worker may have found no free number in the meantime.
+    // In the meantime, a worker may have found no free number.
     const bool others = std::any_of(active_.begin(), active_.end(), [&](const auto& b) { return b != batch; });
     if (!others && team.fresh.empty()) return;
     ++news_;
@@ -280,7 +281,7 @@ void BatchEngine::lend_a_hand(std::unique_lock<std::mutex>& lock, Team& team, co
 
 void BatchEngine::wait_for_news(std::unique_lock<std::mutex>& lock, Team& team, BatchScratch& scratch,
                                 std::uint64_t seen) {
-    // A client that submits one batch after another does so immediately, so polling pays off.
+    // A client that submits batches one after another submits the next batch immediately, so polling is worthwhile.
     if (&team != &cpu_ && !team.polls && std::exchange(scratch.worked, false)) {
         team.polls = true;
         lock.unlock();
@@ -291,7 +292,7 @@ void BatchEngine::wait_for_news(std::unique_lock<std::mutex>& lock, Team& team, 
     }
     lock.unlock();
     scratch.let_go();
-    OPENSSL_thread_stop();  // at the end of the process, a sleeping thread would act too late
+    OPENSSL_thread_stop();  // at process exit, a sleeping thread would do this too late
     lock.lock();
     const auto called = [&] { return news_ != seen || may_leave(); };
     if (&team != &cpu_ || watched_ || !keeps_keys()) return team.wake.wait(lock, called);

@@ -1,4 +1,4 @@
-// The threads that carry out batches: one per CPU thread of the engine, and a few per GPU.
+// The threads that execute batches: one per CPU thread of the engine, and a few per GPU.
 #pragma once
 
 #include <chrono>
@@ -16,10 +16,10 @@
 
 namespace warpaes {
 
-/// Threads are started when they are first needed and joined at the end. Workers take tasks from all active batches in
+/// Threads are started when they are first needed and joined at the end. Workers claim tasks from all active batches in
 /// turn. If a batch begins in device memory and a worker of that GPU is idle, that worker prepares the batch; otherwise
-/// a worker of the CPU does. A client that waits takes the place of an idle worker, because waking one takes up to 100
-/// us. Thread-safe. A child process after fork() has none of the threads: there, only keys may be wiped.
+/// a worker of the CPU prepares it. A client that waits replaces an idle worker, because waking a worker takes up to
+/// 100 us. Thread-safe. After fork(), a child process has none of the threads, and may only wipe keys.
 class BatchEngine {
 public:
     explicit BatchEngine(Engine& engine) : engine_(engine), gpu_(engine.gpu()) {}
@@ -35,8 +35,8 @@ public:
     void flush_keys();
     /// Wipes the keys kept in host memory.
     void flush_keys_of_host() noexcept;
-    /// Finishes everything that was submitted. After that, nothing may be submitted, but finished batches may be waited
-    /// for.
+    /// Finishes all submitted batches. Afterwards, nothing may be submitted, but callers may still wait for finished
+    /// batches.
     void stop() noexcept;
 
 private:
@@ -45,10 +45,10 @@ private:
         std::condition_variable wake;
         std::deque<std::shared_ptr<Batch>> fresh;      ///< not prepared yet
         unsigned idle = 0;                             ///< sleeping or polling workers
-        bool polls = false;                            ///< one idle worker is awake and polls for news
-        std::vector<std::optional<unsigned>> numbers;  ///< free worker numbers; a thread needs one to work
+        bool polls = false;                            ///< whether one idle worker is awake and polls for news
+        std::vector<std::optional<unsigned>> numbers;  ///< free worker numbers; a thread needs a number to work
     };
-    /// Holds a worker number while a thread works. Created and destroyed with the lock held.
+    /// Owns a worker number while a thread works. Created and destroyed with the lock held.
     class Duty {
     public:
         explicit Duty(Team& team);
@@ -74,8 +74,8 @@ private:
     /// A worker's main loop. `step(batch, number, scratch)` is Batch::work_on_cpu or work_on_gpu.
     template <typename Step>
     void serve(Team& team, const Step& step) noexcept;
-    /// Prepares a batch or takes steps of an active one. Returns false if there is nothing to do. The lock is held on
-    /// entry and return.
+    /// Prepares a batch or executes steps of an active batch. Returns false if there is nothing to do. The lock is held
+    /// on entry and on return.
     template <typename Step>
     bool work(std::unique_lock<std::mutex>& lock, Team& team, BatchScratch& scratch, std::size_t& turn,
               const Step& step);
@@ -83,20 +83,20 @@ private:
     bool work_on(std::unique_lock<std::mutex>& lock, const std::shared_ptr<Batch>& batch, const Step& step);
     /// Lets a client process the tasks of its batch that are available at the moment.
     void lend_a_hand(const std::shared_ptr<Batch>& batch);
-    /// Lets a client do so in place of one of the team's workers.
+    /// Like the overload above, in place of one of the team's workers.
     template <typename Step>
     void lend_a_hand(std::unique_lock<std::mutex>& lock, Team& team, const std::shared_ptr<Batch>& batch,
                      const Step& step);
     /// Polls for a short time, then sleeps until `news_` differs from `seen`.
     void wait_for_news(std::unique_lock<std::mutex>& lock, Team& team, BatchScratch& scratch, std::uint64_t seen);
-    /// Wipes keys that have not been used for long, if the next check is due. Releases the lock while it wipes.
+    /// Wipes keys that have not been used for a long time, if the next check is due. Releases the lock while it wipes.
     void look_after_keys(std::unique_lock<std::mutex>& lock) noexcept;
     [[nodiscard]] bool keeps_keys() const;
-    /// Prepares a batch without the lock, then announces its tasks, or ends it if there are none.
+    /// Prepares a batch without holding the lock, then announces its tasks, or ends the batch if there are none.
     void prepare(std::unique_lock<std::mutex>& lock, Team& team, const std::shared_ptr<Batch>& batch);
-    /// The team that prepares the request.
+    /// Returns the team that prepares the request.
     [[nodiscard]] Team& team_for(const BatchRequest& request);
-    /// Wakes the workers that have something to do; the caller, a member of `team`, continues without being woken.
+    /// Wakes the workers that have work to do, except the caller, a member of `team`, which is already awake.
     void announce(const Batch& batch, const Team& team);
     static void wake(Team& team, std::uint64_t workers) noexcept;
     /// Removes a finished batch.
@@ -110,13 +110,14 @@ private:
     std::mutex mutex_;
     Team cpu_;
     std::map<int, Gpu> gpus_;
-    std::vector<std::shared_ptr<Batch>> active_;         ///< with tasks waiting or running
-    std::atomic<std::size_t> open_{0};                   ///< submitted but not finished
-    std::atomic<std::uint64_t> news_{0};                 ///< counts events, so that a worker sees those that it missed
+    std::vector<std::shared_ptr<Batch>> active_;         ///< batches with waiting or running tasks
+    std::atomic<std::size_t> open_{0};                   ///< number of batches that are submitted but not finished
+    std::atomic<std::uint64_t> news_{0};                 ///< number of events, so that a worker can detect events that
+                                                         ///< it missed
     std::chrono::steady_clock::time_point next_look_{};  ///< time of the next check of the keys
-    bool watched_ = false;                               ///< a worker sleeps until next_look_
+    bool watched_ = false;                               ///< whether a worker sleeps until next_look_
     bool stopping_ = false;
-    unsigned helpers_ = 0;  ///< clients that help
+    unsigned helpers_ = 0;  ///< number of clients that help
     std::condition_variable helpers_left_;
     std::vector<std::thread> threads_;
     unsigned cpu_workers_ = 0;

@@ -59,9 +59,9 @@ void Clashes::append(const Clashes& next) {
     writes_.insert(writes_.end(), next.writes_.begin(), next.writes_.end());
 }
 
-/// Returns the indices of the writes, sorted by address. First it distributes the writes into as many buckets as there
-/// are writes. Writes are usually spread evenly, so this nearly sorts them. Sorting only by comparisons took longer
-/// than checking the entries.
+/// Returns the indices of the writes, sorted by address. The function first distributes the writes into as many buckets
+/// as there are writes, which nearly sorts them because writes are usually spread evenly. Sorting only by comparisons
+/// took longer than checking the entries.
 std::vector<std::uint32_t> Clashes::by_address() const {
     std::uintptr_t least = UINTPTR_MAX, most = 0;
     for (const Write& write : writes_) {
@@ -88,14 +88,14 @@ std::vector<std::uint32_t> Clashes::by_address() const {
 
 /// Compares writes without gaps with each other.
 void Clashes::compare_solids(std::span<const Write* const> writes, const Clash& clash) {
-    // Left to right: checks whether any write that began earlier ends after this one begins.
+    // From left to right: checks whether any write that begins earlier ends after the beginning of this write.
     Greatest ends;
     for (const Write* write : writes) {
         if (ends.beside(write->entry) > write->strip.begin) clash(write->entry);
         ends.add(write->strip.end(), write->entry);
     }
-    // Right to left: checks whether any write that begins later begins before this one ends. Complements turn the
-    // minimum into a maximum.
+    // From right to left: checks whether any write that begins later begins before the end of this write. Complements
+    // turn the minimum into a maximum.
     Greatest begins;
     std::for_each(writes.rbegin(), writes.rend(), [&](const Write* write) {
         if (begins.beside(write->entry) > ~write->strip.end()) clash(write->entry);
@@ -103,7 +103,7 @@ void Clashes::compare_solids(std::span<const Write* const> writes, const Clash& 
     });
 }
 
-/// Compares writes at one stride with each other and with `solids`, which have no gaps.
+/// Compares writes that have the same stride with each other and with `solids`, which have no gaps.
 void Clashes::compare_at_stride(std::span<const Write* const> writes, std::span<const Write* const> solids,
                                 const Clash& clash) {
     const std::uint64_t stride = writes.front()->strip.stride;
@@ -147,7 +147,7 @@ std::vector<std::uint32_t> Clashes::find(const Again& again, const Clash& clash,
     entries_.clear();
     std::vector<std::uint32_t> entries;
     std::vector<bool> listed;
-    std::vector<const Write*> together;  // each begins before the end of an earlier one
+    std::vector<const Write*> together;  // each write begins before the end of an earlier write
     std::uintptr_t end = 0;
     for (const std::uint32_t number : by_address()) {
         const Write& write = writes_[number];

@@ -12,22 +12,22 @@
 namespace warpaes {
 
 /// Collects the writes of all entries and finds the entries that write the same bytes. As long as the addresses of all
-/// writes (or those of outputs and of tags separately) ascend, it stores only the entry numbers.
+/// writes (or of outputs and of tags separately) ascend, it stores only the entry numbers.
 class Clashes {
 public:
-    /// Returns the writes of an entry that was added earlier; called after the order is broken.
+    /// Returns the writes of an entry that was added earlier; called if the addresses no longer ascend.
     using Again = std::function<std::array<Strip, 2>(std::uint32_t entry)>;
 
-    /// Entry numbers must ascend.
+    /// Entries must be added in ascending order.
     void add(std::uint32_t entry, const std::array<Strip, 2>& writes);
-    /// Adds everything that was added to `next`, whose entries all come after these.
+    /// Appends the contents of `next`, whose entries all follow the entries of this object.
     void append(const Clashes& next);
     using Clash = std::function<void(std::uint32_t entry)>;
-    /// Calls `clash` for each entry that overlaps another, possibly more than once. It finds all overlaps between
-    /// entries at the same stride or without gaps. (Where more than 64 strides interleave, entries without gaps are
-    /// compared with 64 of them.) Takes n log n steps for n entries, for each of these strides. Returns the entries
-    /// that write, ordered by their first write; empty if outputs and tags ascended. `stop()` is called from time to
-    /// time: true ends the search.
+    /// Calls `clash` for each entry that overlaps another entry, possibly more than once. All overlaps between entries
+    /// that have the same stride or no gaps are found. (If more than 64 strides interleave, entries without gaps are
+    /// compared with only 64 of them.) Takes n log n steps for n entries and each of these strides. Returns the entries
+    /// that write, ordered by their first write; empty if outputs and tags ascend. `stop()` is called at intervals; if
+    /// it returns true, the search ends.
     std::vector<std::uint32_t> find(
         const Again& again, const Clash& clash, const std::function<bool()>& stop = [] { return false; });
 
@@ -36,9 +36,9 @@ private:
         Strip strip;
         std::uint32_t entry;
     };
-    /// Writes that ascend so far.
+    /// Writes whose addresses ascend so far.
     struct Ascent {
-        std::uintptr_t first = UINTPTR_MAX, last = 0;  ///< their begin and end
+        std::uintptr_t first = UINTPTR_MAX, last = 0;  ///< begin of the first write and end of the last
         bool holds = true;
 
         void add(std::uintptr_t begin, std::uintptr_t end) noexcept;
@@ -55,7 +55,7 @@ private:
 
     static constexpr std::size_t most_strides = 64;
 
-    std::vector<std::uint32_t> entries_;  ///< added while the writes ascended
+    std::vector<std::uint32_t> entries_;  ///< entries that were added while the writes ascended
     std::vector<Write> writes_;           ///< writes of the entries added after that
     Ascent all_, outputs_, tags_;
 };

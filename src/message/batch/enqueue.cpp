@@ -17,8 +17,8 @@ void refuse(const std::string& sentence) {
     throw Error(WARPAES_ERROR_ARGUMENT, sentence);
 }
 
-/// Additional checks for an entry of a batch on a caller's stream, which has messages to process. Returns their device:
-/// that of the text, or of what is written if there is no text. `of_table` is the device of a table's statuses.
+/// Additional checks for an entry that has messages to process in a batch on a caller's stream. Returns the device of
+/// the text or, without text, of the memory that is written. `of_table` is the device of a table's statuses.
 int check_for_stream(const warpaes_batch_entry& e, const EntryChecker::Checked& checked, std::optional<int> of_table,
                      EntryChecker& checker) {
     const MessageGroup& g = checked.group;
@@ -29,7 +29,7 @@ int check_for_stream(const warpaes_batch_entry& e, const EntryChecker::Checked& 
         return device >= 0 && checked.device == device && !checked.lies_on_host(kind);
     };
     if (g.length != 0 && !(is_here(EntryChecker::input) && is_here(EntryChecker::output))) {
-        refuse("input, output: an enqueued batch takes data in the memory of one device");
+        refuse("input, output: an enqueued batch requires data in the memory of one device");
     }
     if (!uses_tag(g.mode)) return device;
     if (!opens) {
@@ -44,7 +44,7 @@ int check_for_stream(const warpaes_batch_entry& e, const EntryChecker::Checked& 
     return device;
 }
 
-/// Writes the statuses of a table's messages that are not carried out, before those that are.
+/// Writes the statuses of a table's messages that are not processed, before the statuses of the other messages.
 class TableFaults {
 public:
     TableFaults(const BatchRequest& request, int device) : request_(request), device_(device) {}
@@ -87,7 +87,7 @@ void enqueue_batch(Engine& engine, const BatchRequest& request, void* stream) {
         try {
             const EntryChecker::Checked& checked = checker.check(e);
             MessageGroup g = checked.group;
-            // A table has been searched for overlaps of any kind.
+            // A table has already been searched for all kinds of overlaps.
             if (!of_table) clashes.add(static_cast<std::uint32_t>(i), writes_of(g));
             if (g.count == 0 || (!of_table && g.length == 0 && !uses_tag(g.mode))) continue;
             const int its = check_for_stream(e, checked, of_table, checker);
@@ -105,11 +105,12 @@ void enqueue_batch(Engine& engine, const BatchRequest& request, void* stream) {
             faults->set(i, error.status());
         }
     }
-    (void)clashes.find([&](std::uint32_t i) { return writes_of(group_of(request, request.entry(i))); },
-                       [](std::uint32_t i) {
-                           throw Error(WARPAES_ERROR_OVERLAP,
-                                       "entry " + std::to_string(i) + ": output, tag: overlap those of another entry");
-                       });
+    (void)clashes.find(
+        [&](std::uint32_t i) { return writes_of(group_of(request, request.entry(i))); },
+        [](std::uint32_t i) {
+            throw Error(WARPAES_ERROR_OVERLAP,
+                        "entry " + std::to_string(i) + ": output, tag: overlap the output or tag of another entry");
+        });
     static_assert(sizeof(warpaes_status) == sizeof(std::int32_t));
     if (faults) faults->write(stream);
     if (!groups.empty()) engine.gpu().enqueue(groups, *device, stream);

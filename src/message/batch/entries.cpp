@@ -17,7 +17,7 @@ using std::to_string;
 
 constexpr std::uint64_t most_messages = std::uint64_t{1} << 48;
 
-/// One kind of elements of an entry.
+/// One kind of element in an entry.
 struct Part {
     warpaes_elements warpaes_batch_entry::*kind;
     std::uint64_t bytes;  ///< per message
@@ -38,7 +38,8 @@ Strip strip_of(const Elements& elements, std::uint64_t count, std::uint64_t byte
     return {reinterpret_cast<std::uintptr_t>(elements.first), elements.stride, count, bytes};
 }
 
-/// Bytes from the beginning of the first element to the end of the last; false if the number overflows.
+/// Computes the number of bytes from the beginning of the first element to the end of the last; returns false on
+/// overflow.
 bool extent(const warpaes_elements& e, std::uint64_t count, std::uint64_t bytes, std::uint64_t& all) {
     return !__builtin_mul_overflow(count - 1, e.stride, &all) && !__builtin_add_overflow(all, bytes, &all);
 }
@@ -61,7 +62,7 @@ void check_keys(const warpaes_batch_entry& e, Mode mode) {
     if (e.key != nullptr) {
         if (e.key_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "key, key_len: set a handle or raw keys, not both");
     } else if (mode == Mode::xts) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "key: is null; XTS takes handles");
+        throw Error(WARPAES_ERROR_ARGUMENT, "key: is null; XTS requires key handles");
     } else if (e.key_len == 0) {
         throw Error(WARPAES_ERROR_ARGUMENT, "key: is null; set a key handle or raw keys");
     } else if (rounds_for_key_bytes(e.key_len) == 0) {
@@ -123,7 +124,7 @@ std::array<Strip, 2> writes_of(const MessageGroup& g) {
             strip_of(g.tag, g.count, tags ? g.tag_length : 0)};
 }
 
-/// Throws Error{ARGUMENT} if a caller with a newer header uses a field that this version does not have.
+/// Throws Error{ARGUMENT} if a caller with a newer header uses a field that this version does not support.
 void EntryChecker::check_tail(const warpaes_batch_entry& e) const {
     const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&e);
     if (std::any_of(bytes + sizeof e, bytes + request_.entry_bytes, [](std::uint8_t byte) { return byte != 0; })) {
@@ -131,7 +132,7 @@ void EntryChecker::check_tail(const warpaes_batch_entry& e) const {
     }
 }
 
-/// Throws the Error of a message whose fault can be detected only in the whole table.
+/// Throws the Error for a message whose fault can be detected only in the whole table.
 void EntryChecker::check_faults(const warpaes_batch_entry& e) const {
     const warpaes_status fault = request_.table->faults[static_cast<std::size_t>(&e - request_.entries)];
     if (fault == WARPAES_OK) return;
@@ -154,7 +155,7 @@ void EntryChecker::check_shape(const warpaes_batch_entry& e) {
 
 const EntryChecker::Checked& EntryChecker::check(const warpaes_batch_entry& e) {
     if (request_.entry_bytes > sizeof e) check_tail(e);
-    // Most entries have the same shape as the previous one.
+    // Most entries have the same shape as the previous entry.
     if (const Shape shape(e); valid_ != shape) {
         valid_.reset();
         check_shape(e);
@@ -166,7 +167,8 @@ const EntryChecker::Checked& EntryChecker::check(const warpaes_batch_entry& e) {
         check_ranges(e, static_cast<Mode>(e.mode));
         if (request_.table != nullptr) check_faults(e);
     }
-    std::construct_at(&checked_.group, MakeGroup{request_, e});  // constructed in place, because a copy takes longer
+    std::construct_at(&checked_.group, MakeGroup{request_, e});  // constructed in place, because copying it would take
+                                                                 // longer
     checked_.device = -1;
     checked_.on_host = 0;
     if (e.count == 0) return checked_;
@@ -239,7 +241,7 @@ void EntryChecker::check_ranges(const warpaes_batch_entry& e, Mode mode) {
     }
 }
 
-/// Whether the extents of the group's output and tag overlap nothing else that they must not overlap.
+/// Whether the extents of the group's output and tag do not overlap any memory that they must not overlap.
 bool EntryChecker::lies_apart(const MessageGroup& g, bool in_place) const noexcept {
     const Reach &out = reaches_[output], &seal = reaches_[tag];
     bool apart = out.apart(seal);
@@ -293,8 +295,8 @@ int EntryChecker::place(const void* pointer, MemoryStretch& last) {
     if (request_.arena != nullptr && request_.arena->holds(pointer)) return request_.arena->device();
     MemoryStretch& known = places_[(reinterpret_cast<std::uintptr_t>(pointer) >> 16) % places_.size()];
     if (!known.holds(pointer)) {
-        // A query takes longer than a search of all known stretches. Querying the whole allocation pays off only while
-        // queries are few.
+        // A query takes longer than a search of all known stretches. Querying the whole allocation is worthwhile only
+        // while queries are few.
         constexpr unsigned few = 64;
         const auto there = std::find_if(places_.begin(), places_.end(),
                                         [&](const MemoryStretch& stretch) { return stretch.holds(pointer); });

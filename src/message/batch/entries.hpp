@@ -1,4 +1,4 @@
-// The entries of a batch: their checks, and the groups of messages that they describe.
+// The entries of a batch: how they are checked, and the groups of messages that they describe.
 #pragma once
 
 #include <array>
@@ -22,18 +22,18 @@ struct KeyHandles {
     const ExpandedKey& (*key)(const warpaes_key*);
 };
 
-/// Memory that offsets of a kind of elements point into.
+/// The memory that the offsets of one kind of elements point into.
 struct Extent {
     std::uint8_t* first = nullptr;
     std::uint64_t bytes = 0;
 };
 
-/// A table's messages as single-message entries, which a batch keeps, together with the properties that all of them
-/// share.
+/// A table's messages, converted to entries of one message each that a batch keeps, together with the properties that
+/// all messages share.
 struct TableEntries {
     std::vector<warpaes_batch_entry> entries;
     Extent input, output, iv, aad, tag;
-    /// The fault of a message that can be detected only in the complete table; OK if there is none.
+    /// The faults of messages that can be detected only in the complete table; OK for a message without such a fault.
     std::vector<warpaes_status> faults;
 };
 
@@ -60,7 +60,7 @@ struct BatchRequest {
         return *reinterpret_cast<warpaes_entry_result*>(first + i * result_bytes);
     }
     using Kind = warpaes_elements warpaes_batch_entry::*;
-    /// Only with `offsets`. Tables have no keys of messages.
+    /// Only with `offsets`. In tables, messages do not have their own keys.
     [[nodiscard]] Extent extent_of(Kind kind) const noexcept {
         if (table == nullptr) return {arena->data(), arena->bytes()};
         return kind == &warpaes_batch_entry::input    ? table->input
@@ -77,28 +77,28 @@ struct BatchRequest {
     }
 };
 
-/// The bytes of `length`, which with CFB1 counts bits.
+/// Converts `length`, which counts bits for CFB1, to bytes.
 std::uint64_t data_bytes(std::uint64_t length, Mode mode) noexcept;
 
-/// The group of a checked entry. `key` is null for raw keys. Elements that the entry does not have are null; so are all
-/// elements of an entry without messages, because its offsets are not checked.
+/// Returns the group of a checked entry. `key` is null for raw keys. Elements that the entry does not have are null; so
+/// are all elements of an entry without messages, because its offsets are not checked.
 MessageGroup group_of(const BatchRequest& request, const warpaes_batch_entry& entry);
 
-/// Constructs the group in its final place.
+/// Constructs the group in place.
 struct MakeGroup {
     const BatchRequest& request;
     const warpaes_batch_entry& entry;
     operator MessageGroup() const { return group_of(request, entry); }
 };
 
-/// The memory for the statuses of the entry's messages. Empty if the entry has none, or if its count is impossible, so
-/// that the check will refuse it.
+/// Returns the memory for the statuses of the entry's messages. Empty if the entry has no statuses, or if its count is
+/// impossible, in which case the check refuses the entry.
 std::span<warpaes_status> statuses_of(const warpaes_batch_entry& entry) noexcept;
 
-/// The memory that a group writes: outputs, and tags when encrypting.
+/// Returns the memory that a group writes: outputs, and tags when encrypting.
 std::array<Strip, 2> writes_of(const MessageGroup& group);
 
-/// Checks entries one after the other. Not thread-safe.
+/// Checks entries one after another. Not thread-safe.
 class EntryChecker {
 public:
     EntryChecker(const Engine& engine, const BatchRequest& request)
@@ -108,7 +108,7 @@ public:
     enum Kind : std::uint8_t { input, output, iv, aad, tag, keys, kinds };
     struct Checked {
         MessageGroup group;
-        int device = -1;           ///< device of at least one part; -1: all parts are in host memory
+        int device = -1;           ///< device of at least one part; -1 if all parts are in host memory
         std::uint8_t on_host = 0;  ///< a bit for each kind of elements that is in host memory
 
         [[nodiscard]] bool lies_on_host(Kind kind) const noexcept { return (on_host >> kind & 1) != 0; }
@@ -119,7 +119,7 @@ public:
     const Checked& check(const warpaes_batch_entry& entry);
     /// The checks that depend neither on addresses nor on the values of keys.
     static void check_shape(const warpaes_batch_entry& entry);
-    /// The device that holds an entry's statuses, or -1.
+    /// Returns the device that holds an entry's statuses, or -1.
     [[nodiscard]] int device_of_statuses(const warpaes_status* statuses) { return place(statuses, last_[kinds]); }
 
 private:
@@ -158,15 +158,16 @@ private:
     void check_overlaps(const MessageGroup& g) const;
     [[nodiscard]] bool lies_apart(const MessageGroup& g, bool in_place) const noexcept;
     void place(Checked& checked);
-    /// The device of `pointer`. `last` is where the same part of the previous entry was.
+    /// Returns the device of `pointer`. `last` is the memory that contained the same part of the previous entry.
     [[nodiscard]] int place(const void* pointer, MemoryStretch& last);
     void check_alive(const warpaes_key* key, const char* name);
 
     const Engine& engine_;
     const BatchRequest& request_;
     const bool no_devices_;
-    std::array<Reach, kinds> reaches_{};          ///< of the entry's parts; default if there is none
-    std::array<const warpaes_key*, 64> alive_{};  ///< handles recently found valid
+    std::array<Reach, kinds> reaches_{};          ///< memory of each part of the entry; default-constructed if the part
+                                                  ///< is missing
+    std::array<const warpaes_key*, 64> alive_{};  ///< handles that were recently found to be valid
     Checked checked_{};
     std::optional<Shape> valid_;                   ///< the last shape that check_shape() accepted
     std::array<MemoryStretch, kinds + 1> last_{};  ///< memory of input, output, ..., and of statuses

@@ -1,4 +1,4 @@
-// The most recently used expanded keys, found by their bytes, so that a repeated key need not be expanded again.
+// The most recently used expanded keys, indexed by their bytes, so that a repeated key need not be expanded again.
 #pragma once
 
 #include <chrono>
@@ -17,10 +17,11 @@
 
 namespace warpaes {
 
-/// A SipHash with a random key that this process has generated. Throws Error{INTERNAL} if there is no randomness.
+/// Returns a SipHash with a random key that this process has generated. Throws Error{INTERNAL} if no random numbers are
+/// available.
 const SipHash& process_hash();
 
-/// Holds at most `capacity` keys. A removed key wipes itself once it is no longer in use. Thread-safe.
+/// Contains at most `capacity` keys. A removed key wipes itself once it is no longer in use. Thread-safe.
 class KeyTable {
 public:
     using Clock = std::chrono::steady_clock;
@@ -30,11 +31,11 @@ public:
     /// Returns the expanded key, and adds it to the table if it is missing. Throws Error{KEY_LENGTH}.
     [[nodiscard]] std::shared_ptr<const ExpandedKey> get(std::span<const std::uint8_t> key);
     /// Like get(), but returns null when a key is used for the first time, so that keys that are used only once do not
-    /// evict others.
+    /// evict other keys.
     [[nodiscard]] std::shared_ptr<const ExpandedKey> get_if_seen(std::span<const std::uint8_t> key);
     [[nodiscard]] std::size_t size() const;
-    /// Removes the keys that were not requested since `time`. Once the table is empty, it also clears the hashes of
-    /// seen keys.
+    /// Removes the keys that have not been requested since `time`. Once the table is empty, the function also clears
+    /// the hashes of requested keys.
     void let_go_before(Clock::time_point time) noexcept;
 
 private:
@@ -51,8 +52,7 @@ private:
     mutable ForkSafe<> mutex_;
     Entries entries_;  ///< most recently used first
     std::unordered_multimap<std::uint64_t, Entries::iterator> by_hash_;
-    std::vector<std::uint64_t>
-        seen_;  ///< hashes of keys that have been requested, each at the index given by its low bits
+    std::vector<std::uint64_t> seen_;  ///< hashes of keys that have been requested, indexed by their low bits
 };
 
 }  // namespace warpaes

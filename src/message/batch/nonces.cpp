@@ -11,10 +11,10 @@ namespace warpaes {
 
 namespace {
 
-/// Elements that the host can read: the original ones, or copies from a device.
+/// Elements that the host can read: the original elements, or copies from a device.
 class HostView {
 public:
-    /// `data_device` is where the entry's data is, and possibly these elements.
+    /// `data_device` is the device that contains the entry's data, and possibly these elements.
     HostView(const Elements& elements, std::uint64_t bytes, std::uint64_t count, int data_device)
         : HostView(elements, bytes, count, data_device, data_device < 0 || bytes == 0 || in_host(elements)) {}
     [[nodiscard]] const std::uint8_t* at(std::uint64_t i) const noexcept { return elements_.at(i); }

@@ -1,4 +1,4 @@
-// Finds two encryptions of GCM or CCM with the same key and IV, which would expose both messages.
+// Finds two GCM or CCM encryptions with the same key and IV, which would expose both messages.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace warpaes {
 
 class NonceCheck {
 public:
-    /// Adds the messages of an entry; ignores other modes and decryption. `group`: from group_of(). `device` is where
-    /// the entry's data is.
+    /// Adds the messages of an entry; ignores other modes and decryption. `group` is the result of group_of(). `device`
+    /// is the device that contains the entry's data.
     void add(std::uint32_t entry, const MessageGroup& group, int device);
     /// Calls `reused` for every entry that contains a message with the same key and IV as another message, in the same
-    /// entry or a different one. `again(entry)` returns an entry's group.
+    /// entry or in a different entry. `again(entry)` returns an entry's group.
     void find(const std::function<MessageGroup(std::uint32_t entry)>& again,
               const std::function<void(std::uint32_t entry)>& reused);
 

@@ -54,7 +54,8 @@ bool Outcomes::spoil(std::uint64_t entry, warpaes_status status) noexcept {
         lower_to(first_failed_, entry);
         return true;
     }
-    // A wrong tag concerns one message, but a failure concerns the entry, so its status replaces that of a wrong tag.
+    // A wrong tag concerns one message, but other failures concern the whole entry, so their status replaces the status
+    // of a wrong tag.
     return before == WARPAES_ERROR_AUTHENTICATION && status != before &&
            its.compare_exchange_strong(before, status, std::memory_order_relaxed);
 }
@@ -67,12 +68,12 @@ void Outcomes::fail(std::uint64_t entry, warpaes_status status, const char* sent
     try {
         sentences_.try_emplace(entry, sentence);
     } catch (const std::bad_alloc&) {
-        // There is no sentence for it; the status must suffice.
+        // Without memory for a message, the status must suffice.
     }
 }
 
 void Outcomes::reject(std::uint64_t entry, std::uint64_t first, std::span<const std::uint8_t> marks) noexcept {
-    // memchr is many times as fast as std::find, and usually there is nothing to find.
+    // memchr is many times faster than std::find, and usually there is nothing to find.
     const void* const first_bad = marks.empty() ? nullptr : std::memchr(marks.data(), 1, marks.size());
     if (first_bad == nullptr) return;
     const auto begin = marks.begin(), end = marks.end();
@@ -110,10 +111,11 @@ const char* Outcomes::sentence(std::uint64_t entry) const {
             return nullptr;
         }
         it = sentences_
-                 .try_emplace(entry, "tag: of " + std::to_string(request_.entry(entry).count) + " messages " +
-                                         std::to_string(its.failures) + " are not authentic, the first is message " +
+                 .try_emplace(entry, "tag: " + std::to_string(its.failures) + " of " +
+                                         std::to_string(request_.entry(entry).count) +
+                                         " messages are not authentic, the first is message " +
                                          std::to_string(its.first_failure) +
-                                         ": the key, the IV or the associated data is wrong, or the data was altered")
+                                         ". The key, the IV or the associated data is wrong, or the data was altered")
                  .first;
     }
     return it->second.c_str();

@@ -12,10 +12,10 @@ namespace warpaes {
 
 namespace {
 
-/// A longer message in a parallel mode is a separate task, which the pipeline cuts and spreads over all workers.
+/// A longer message in a parallel mode is a separate task, which the pipeline cuts and distributes over all workers.
 constexpr std::uint64_t solo_bytes = std::uint64_t{16} << 20;
 
-/// The fixed cost of a message, expressed in bytes, so that tasks of tiny messages are no larger than others.
+/// The fixed cost of a message, expressed in bytes, so that tasks of tiny messages do not take longer than other tasks.
 constexpr std::uint64_t message_cost = 64;
 
 /// Serial modes are fast when a lane interleaves many messages. These bound the number of messages in a task: a
@@ -34,15 +34,15 @@ constexpr std::uint64_t least_task_bytes = std::uint64_t{16} << 10;
 constexpr std::uint64_t piece_entries = 2048;
 constexpr unsigned most_pieces = 8;
 
-/// Classes of entries that run best together: same mode, direction and key length, and in serial modes about the same
-/// length, the longest first.
+/// Classes of entries that run best together: entries with the same mode, direction and key length. In serial modes,
+/// the entries of a class also have about the same length, and classes with longer entries come first.
 constexpr std::size_t lengths = 256, classes = mode_values * 2 * 3 * lengths;
 std::size_t class_of(const MessageGroup& g) {
     const auto mode = static_cast<std::size_t>(g.mode), direction = static_cast<std::size_t>(g.direction) - 1;
     const auto rounds = static_cast<std::size_t>((g.rounds() - 10) / 2);
     std::size_t length = 0;
     if (!is_parallel(g.mode, g.direction)) {
-        const std::uint64_t n = g.length + 8;  // four classes between powers of two
+        const std::uint64_t n = g.length + 8;  // there are four classes between consecutive powers of two
         const auto width = static_cast<unsigned>(std::bit_width(n));
         length = lengths - 1 - (4 * std::size_t{width} + static_cast<std::size_t>((n >> (width - 3)) & 3));
     }
@@ -59,7 +59,7 @@ void add_saturating(std::uint64_t& sum, std::uint64_t more) {
     sum = std::min(sum + more, most_counted);
 }
 
-/// Bytes that must be processed.
+/// Returns the number of bytes that must be processed.
 std::uint64_t work_of(const MessageGroup& g) {
     return g.length + g.aad_length;
 }
@@ -76,7 +76,7 @@ struct Batch::Survey {
     std::uint64_t cost = 0;
     std::uint64_t serial_messages = 0;
     bool in_place = false;
-    std::vector<std::uint32_t> by_address;  ///< entries that write, unless they are already in that order
+    std::vector<std::uint32_t> by_address;  ///< entries that write, unless they already are in that order
 
     void add(const MessageGroup& g) {
         Work& part = part_for(g.mode, g.direction, static_cast<unsigned>(32 * (g.rounds() - 6)), g.input.first);
@@ -109,8 +109,8 @@ private:
     static Memory memory_of(const std::uint8_t* input) { return place_of(input).kind; }
     static Memory memory_of(Memory memory) { return memory; }
 
-    /// `lies` is a kind of memory, or a pointer into it. The memory of a part's first message represents that of all
-    /// messages.
+    /// `lies` is a kind of memory, or a pointer into the memory. The memory of a part's first message represents the
+    /// memory of all its messages.
     template <typename Lies>
     Work& part_for(Mode mode, Direction direction, unsigned key_bits, Lies lies) {
         const auto it = std::find_if(parts.begin(), parts.end(), [&](const Work& p) {
@@ -127,7 +127,7 @@ private:
     }
 };
 
-/// The results of checking neighbouring entries.
+/// The results of checking adjacent entries.
 struct Batch::Piece {
     Survey survey;
     Clashes clashes;
@@ -186,7 +186,7 @@ void Batch::check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece) {
             outcomes_.admit(i);
             piece.clashes.add(i, writes_of(g));
             if (has_work(g) && in_host) piece.survey.add(g);
-            // One raw key for all messages is worth expanding once.
+            // A raw key that all messages share should be expanded only once.
             if (g.key == nullptr && g.count != 0 && in_host) {
                 const std::span<const std::uint8_t> bytes(g.keys.first, g.key_bytes);
                 auto key = g.count == 1 ? keys_.get_if_seen(bytes) : g.keys.stride == 0 ? keys_.get(bytes) : nullptr;
@@ -216,7 +216,7 @@ void Batch::check_entries(Survey& survey) {
         clashes.find([&](std::uint32_t i) { return writes_of(group_of(request_, request_.entry(i))); },
                      [&](std::uint32_t i) {
                          if (shapes_[i].place == refused) return;
-                         refuse(i, WARPAES_ERROR_OVERLAP, "output, tag: overlap those of another entry");
+                         refuse(i, WARPAES_ERROR_OVERLAP, "output, tag: overlap the output or tag of another entry");
                      },
                      [&] { return cancelled_.load(); });
 }
@@ -261,7 +261,7 @@ std::vector<std::uint32_t> Batch::in_order(const Survey& survey) const {
         if (!taken[i]) take(i);
     }
     if (least >= most) return order;
-    if (order.size() < (most - least) / 128) {  // so few that counting would mostly go over classes without any
+    if (order.size() < (most - least) / 128) {  // counting would mostly visit empty classes
         std::stable_sort(order.begin(), order.end(),
                          [this](std::uint32_t a, std::uint32_t b) { return shapes_[a].kind < shapes_[b].kind; });
         return order;
@@ -276,7 +276,8 @@ std::vector<std::uint32_t> Batch::in_order(const Survey& survey) const {
 
 std::set<int> Batch::devices_with_long_chains() const {
     constexpr std::uint64_t long_chain = 4096, many_entries = 256;
-    std::map<int, std::pair<std::uint64_t, std::uint64_t>> seen;  ///< per device: longest chain, parallel entries
+    std::map<int, std::pair<std::uint64_t, std::uint64_t>> seen;  ///< per device: longest chain, number of parallel
+                                                                  ///< entries
     for (const Shape& shape : shapes_) {
         if (shape.place < 0) continue;
         auto& [longest, others] = seen[shape.place];
@@ -319,8 +320,8 @@ void Batch::make_tasks(const Survey& survey) {
     constexpr TaskList::Limits whole{
         .bytes = std::uint64_t{1} << 62, .messages = std::uint64_t{1} << 62, .slices = std::size_t{1} << 16};
 
-    // On a GPU, a long chain of blocks takes longer than preparing many entries. Such chains are a separate task that
-    // comes first and runs while another worker prepares the rest.
+    // On a GPU, a long chain of blocks takes longer than preparing many entries. Such chains are a separate task, which
+    // is created first and runs while another worker prepares the rest.
     const std::set<int> chains_first = devices_with_long_chains();
     const auto is_begun = [&](const Shape& shape) {
         return shape.work == Shape::Work::serial && chains_first.contains(shape.place);
@@ -355,7 +356,7 @@ void Batch::make_tasks(const Survey& survey) {
         all += tasks.list.size();
     }
     shares_.emplace(host_.size(), gpu_worker(threads, static_cast<unsigned>(engine_.gpus().size()), 0), workers);
-    // Handling a failed GPU must not allocate: each of its workers returns its claim, possibly twice.
+    // Handling a failed GPU must not allocate memory: each of its workers returns its claim, possibly twice.
     returned_.reserve(2 * most_gpu_lanes * crew_.gpus.size());
     lost_.reserve(crew_.gpus.size());
     left_ = all;

@@ -6,8 +6,8 @@ namespace warpaes {
 
 namespace {
 
-/// Stores numbers for ranges of rows: a segment tree over the rows where rectangles begin or end. A node's `all` holds
-/// numbers that apply to all of its rows, `some` those that apply to at least one of them.
+/// Stores numbers for ranges of rows: a segment tree over the rows in which rectangles begin or end. In a node, `all`
+/// contains the numbers that apply to all of its rows, and `some` the numbers that apply to at least one of its rows.
 class Rows {
 public:
     explicit Rows(const std::vector<Rectangle>& rectangles) {
@@ -25,7 +25,7 @@ public:
             },
             [&](Node& above) { above.some.add(number, r.owner); });
     }
-    /// The greatest number of another owner on any of the rectangle's rows.
+    /// Returns the greatest number of another owner in any of the rectangle's rows.
     [[nodiscard]] std::uint64_t beside(const Rectangle& r) {
         std::uint64_t most = 0;
         walk(
@@ -38,7 +38,7 @@ private:
     struct Node {
         Greatest all, some;
     };
-    /// Calls `within` for the nodes that make up the rectangle's rows, and `above` for the nodes above these.
+    /// Calls `within` for the nodes that cover the rectangle's rows, and `above` for the ancestors of these nodes.
     template <typename Within, typename Above>
     void walk(const Rectangle& r, const Within& within, const Above& above) {
         const auto place = [&](std::uint64_t row) {
@@ -81,14 +81,14 @@ void cut_into_rows(const Strip& s, std::uint64_t stride, std::uint32_t owner, st
 
 void find_overlaps(std::vector<Rectangle> all, const std::function<void(std::uint32_t owner)>& clash) {
     std::ranges::sort(all, {}, &Rectangle::left);
-    // Left to right: checks whether any rectangle that began earlier ends after this one begins.
+    // From left to right: checks whether any rectangle that begins earlier ends after the beginning of this rectangle.
     Rows rights(all);
     for (const Rectangle& r : all) {
         if (rights.beside(r) > r.left) clash(r.owner);
         rights.add(r, r.right);
     }
-    // Right to left: checks whether any rectangle that begins later begins before this one ends. Complements turn the
-    // minimum into a maximum.
+    // From right to left: checks whether any rectangle that begins later begins before the end of this rectangle.
+    // Complements turn the minimum into a maximum.
     Rows lefts(all);
     std::for_each(all.rbegin(), all.rend(), [&](const Rectangle& r) {
         if (lefts.beside(r) > ~r.right) clash(r.owner);

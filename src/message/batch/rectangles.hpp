@@ -1,4 +1,5 @@
-// Finds overlapping rectangles. Messages at one stride are rectangles if memory is viewed as rows of one stride each.
+// Finds overlapping rectangles. If memory is viewed as rows of one stride each, messages with that stride are
+// rectangles.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 
 namespace warpaes {
 
-/// The greatest number, its owner, and the greatest number of any other owner.
+/// The greatest number, its owner, and the greatest number of all other owners.
 struct Greatest {
     std::uint64_t number = 0, others = 0;
     std::uint32_t owner = 0;
@@ -26,7 +27,7 @@ struct Greatest {
             others = std::max(others, its);
         }
     }
-    /// The greatest number of all owners other than `whose`.
+    /// Returns the greatest number of all owners other than `whose`.
     [[nodiscard]] std::uint64_t beside(std::uint32_t whose) const { return whose == owner ? others : number; }
 };
 
@@ -37,12 +38,12 @@ struct Rectangle {
     std::uint32_t owner;
 };
 
-/// Adds the memory that `strip` covers in rows of `stride` bytes, as at most three rectangles. The strip is solid or
-/// has that stride.
+/// Adds the memory that `strip` covers in rows of `stride` bytes, as at most three rectangles. The strip must be solid
+/// or have that stride.
 void cut_into_rows(const Strip& strip, std::uint64_t stride, std::uint32_t owner, std::vector<Rectangle>& rectangles);
 
-/// Calls `clash` for every owner of a rectangle that overlaps one of another owner, possibly more than once. Takes n
-/// log n steps for n rectangles, regardless of how many overlap.
+/// Calls `clash` for every owner of a rectangle that overlaps a rectangle of another owner, possibly more than once.
+/// Takes n log n steps for n rectangles, regardless of how many overlap.
 void find_overlaps(std::vector<Rectangle> rectangles, const std::function<void(std::uint32_t owner)>& clash);
 
 }  // namespace warpaes

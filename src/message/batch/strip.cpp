@@ -6,7 +6,7 @@ namespace warpaes {
 
 namespace {
 
-/// Both strips have this stride, and no range is longer than it.
+/// Both strips have this stride, and no range is longer than the stride.
 bool meet_at_stride(const Strip& a, const Strip& b, std::uint64_t stride) noexcept {
     const Strip& low = a.begin <= b.begin ? a : b;
     const Strip& high = a.begin <= b.begin ? b : a;
@@ -22,7 +22,7 @@ Meeting meet_among(const Strip& a, const Strip& b) noexcept {
     if (a.solid() && b.solid()) return Meeting::yes;
     const std::uint64_t stride = a.solid() ? b.stride : a.stride;
     for (const Strip& s : {a, b}) {
-        // A solid strip as long as the other's stride always reaches one of the other's ranges.
+        // A solid strip that is at least as long as the other strip's stride always reaches one of its ranges.
         if (s.solid() && s.end() - s.begin >= stride) return Meeting::yes;
     }
     const auto at_stride = [&](Strip s) {

@@ -44,7 +44,7 @@ std::vector<warpaes_table_message> copy_of(const warpaes_batch_table& table, voi
     return messages;
 }
 
-/// Bytes that a message reads or writes.
+/// The bytes that a message reads or writes.
 struct Range {
     std::uintptr_t begin, end;
     std::uint32_t owner;
@@ -64,7 +64,7 @@ public:
     void find() {
         sort(writes_);
         sort(reads_);
-        const Range* last = nullptr;  // the write so far that ends last
+        const Range* last = nullptr;  // the write with the greatest end so far
         for (const Range& write : writes_) {
             if (last != nullptr && write.begin < last->end && write.owner != last->owner) {
                 set(write.owner, WARPAES_ERROR_OVERLAP);
@@ -73,8 +73,7 @@ public:
             if (last == nullptr || write.end > last->end) last = &write;
         }
         if (reads_.empty()) return;
-        // Among the reads that begin before a position: where the last one ends, and where the last one of a different
-        // owner ends.
+        // Among the reads that begin before a position: the greatest end, and the greatest end of a different owner.
         struct Ends {
             std::uintptr_t end = 0, others_end = 0;
             std::uint32_t owner = 0;
@@ -123,7 +122,7 @@ private:
     std::vector<Range> writes_, reads_;
 };
 
-/// Encryptions that take their IVs from one place.
+/// Finds encryptions whose IVs are at the same offset.
 void find_shared_ivs(std::vector<std::pair<std::uint64_t, std::uint32_t>> ivs, Faults& faults) {
     if (!std::is_sorted(ivs.begin(), ivs.end())) std::sort(ivs.begin(), ivs.end());
     for (std::size_t i = 1; i < ivs.size(); ++i) {
@@ -142,7 +141,7 @@ void find_faults(const std::vector<warpaes_table_message>& messages, Mode mode, 
     const Extent& output = writes_text ? entries.output : none;
     std::vector<std::pair<std::uint64_t, std::uint32_t>> ivs;  // IVs of encryptions that must not share them
     const bool one_iv_each = encrypts && traits_of(mode).kind.ivs == Ivs::unique;
-    bool apart = true;  // reads and writes are in different extents
+    bool apart = true;  // whether reads and writes are in different extents
     const Extent* const reads[] = {&entries.input, &entries.iv, &entries.aad, writes_tags ? &none : &entries.tag};
     for (const Extent* read : reads) {
         apart = apart && !overlap(*read, output) && !(writes_tags && overlap(*read, entries.tag));
@@ -154,7 +153,7 @@ void find_faults(const std::vector<warpaes_table_message>& messages, Mode mode, 
         if (!holds(entries.input, m.input, bytes) || !holds(output, m.output, written) ||
             !holds(entries.iv, m.iv, table.iv_len) || !holds(entries.aad, m.aad, m.aad_len) ||
             !holds(entries.tag, m.tag, table.tag_len)) {
-            continue;  // refused later by the entry check
+            continue;  // the entry check refuses it later
         }
         if (one_iv_each) ivs.emplace_back(m.iv, i);
         faults.write(output, m.output, written, i);

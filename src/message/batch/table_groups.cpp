@@ -22,14 +22,14 @@ constexpr Kind kind_of[parts] = {&MessageGroup::input, &MessageGroup::output, &M
 
 constexpr int nowhere = -2;
 
-/// The device of a whole extent, -1 for host memory, `nowhere` if its ends are in different memory.
+/// Returns the device of a whole extent, -1 for host memory, or `nowhere` if its ends are in different memory.
 int place_of_all(const Extent& extent) {
     if (extent.bytes == 0) return -1;
     const int first = device_of(extent.first), last = device_of(extent.first + extent.bytes - 1);
     return first == last ? first : nowhere;
 }
 
-/// A row that another thread or process may be writing to.
+/// Reads a row that another thread or process may be writing to.
 warpaes_table_message read_once(const volatile warpaes_table_message& row) {
     return {row.input, row.output, row.length, row.iv, row.aad, row.aad_len, row.tag, row.reserved};
 }
@@ -48,7 +48,7 @@ public:
         one_iv_each_ = encrypts_ && traits_of(mode_).kind.ivs == Ivs::unique;
     }
 
-    /// Whether the extents are arranged as a single pass requires. Otherwise each row is checked.
+    /// Whether the extents are arranged as a single pass requires. Each row is also checked.
     bool begin() {
         if (!request_.handles.alive(table_.key) || !engine_.may_use_gpu() || mode_ == Mode::xts) return false;
         made_.device = device_of(table_.statuses);
@@ -74,7 +74,7 @@ public:
         return !text && !(writes_tags_ && (meet(tag, input) || meet(tag, iv) || meet(tag, aad)));
     }
 
-    /// Processes the next row. Returns false if a single pass does not suffice for it.
+    /// Processes the next row. Returns false if a single pass is not enough for the table.
     bool add(const warpaes_table_message& m) {
         if (m.reserved != 0 || !(has_shape(m) || take_shape(m)) || !ascends(m)) return false;
         if (!continues(m)) begin_group(m);
@@ -102,7 +102,7 @@ private:
         in_group_ = 0;
         return true;
     }
-    /// Whether the row is in the extents, and writes after all rows before it.
+    /// Whether the row is inside the extents, and writes after all rows before it.
     bool ascends(const warpaes_table_message& m) {
         for (std::size_t part = 0; part < parts; ++part) {
             const std::uint64_t at = m.*offset_of[part], size = extents_[part].bytes, bytes = bytes_[part];
@@ -122,7 +122,7 @@ private:
         }
         return true;
     }
-    /// Adds the row to the last group if it is where the group's next message would be.
+    /// Adds the row to the last group if it is at the position of the group's next message.
     bool continues(const warpaes_table_message& m) {
         if (in_group_ == 0) return false;
         for (std::size_t part = 0; part < parts; ++part) {
@@ -161,7 +161,8 @@ private:
         in_group_ = 1;
     }
 
-    /// No two parts of a table are farther apart; a greater difference is that of a part before the last one.
+    /// No two parts of a table are farther apart than this; a greater difference means that a part precedes the last
+    /// row's part.
     static constexpr std::uint64_t most_step = std::uint64_t{1} << 48;
 
     const Engine& engine_;

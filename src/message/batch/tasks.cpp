@@ -15,8 +15,8 @@ constexpr Claim unpack(std::uint64_t range) {
     return {static_cast<std::uint32_t>(range), static_cast<std::uint32_t>(range >> 32)};
 }
 
-/// Limits on the tasks of one entry with very many tiny messages: the first for most entries, the second once the list
-/// has many tasks.
+/// Limits on the number of tasks of an entry with very many tiny messages: the first for most entries, the second once
+/// the list has many tasks.
 constexpr unsigned most_tasks_of_an_entry_log2 = 20, most_tasks_of_a_later_log2 = 10;
 constexpr std::size_t many_tasks = std::size_t{1} << 22;
 
@@ -91,7 +91,7 @@ Claim TaskShares::take_half(Share& share) noexcept {
 
 Claim TaskShares::take(unsigned worker, std::uint32_t most) noexcept {
     Claim claim;
-    // The remaining tasks may just be moving from one share to another.
+    // The remaining tasks may be moving from one share to another at this moment.
     while (claim.empty() && left() != 0) {
         claim = take_front(shares_[worker], most);
         for (unsigned k = 1; claim.empty() && k < workers_; ++k) {

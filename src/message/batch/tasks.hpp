@@ -1,4 +1,4 @@
-// Cuts the work of a batch into tasks and distributes them among the workers.
+// Cuts the work of a batch into tasks and distributes them to the workers.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct Claim {
     [[nodiscard]] std::uint32_t size() const noexcept { return end - begin; }
 };
 
-/// Slices in the order in which they are processed, and the boundaries between tasks.
+/// Slices in processing order, and the boundaries between tasks.
 class TaskList {
 public:
     /// A task is full once it reaches one of these limits.
@@ -34,14 +34,14 @@ public:
         std::uint64_t messages = 0;
         std::uint64_t slices = 1024;
     };
-    /// Adds `count` messages of an entry, `bytes` bytes each.
+    /// Adds `count` messages of an entry, each of `bytes` bytes.
     void add(std::uint32_t entry, std::uint64_t count, std::uint64_t bytes, const Limits& limits);
     /// Finishes the last task.
     void close();
 
     [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(ends_.size()); }
     [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
-    /// The slices of a claim that is not empty.
+    /// Returns the slices of a claim that is not empty.
     [[nodiscard]] std::span<const Slice> slices(Claim claim) const noexcept {
         return {slices_.data() + (claim.begin == 0 ? 0 : ends_[claim.begin - 1]),
                 slices_.data() + ends_[claim.end - 1]};
@@ -56,14 +56,14 @@ private:
     std::size_t task_begin_ = 0;
 };
 
-/// Slices in portions to work on: consecutive small slices together, but a slice with more messages than a worker
-/// should process at once in pieces. An entry may have more messages than there can be tasks.
+/// Divides slices into portions: consecutive small slices are combined, and a slice with more messages than a worker
+/// should process at once is cut into pieces. An entry may have more messages than there can be tasks.
 class Pieces {
 public:
     explicit Pieces(std::span<const Slice> slices) : left_(slices) {}
 
-    /// The next portion, valid until the next call; empty at the end. `most(slice)` is the maximum number of its
-    /// messages per portion, at least 1.
+    /// Returns the next portion, valid until the next call; empty at the end. `most(slice)` is the maximum number of
+    /// messages of that slice per portion, at least 1.
     template <typename Most>
     std::span<const Slice> next(const Most& most) {
         const auto is_large = [&](const Slice& s) { return s.count > 1 && s.count > most(s); };
@@ -84,35 +84,35 @@ public:
         return {&piece_, 1};
     }
 
-    /// All slices that are not finished; a part of the first one may already have been returned.
+    /// Returns all slices that are not finished; a part of the first slice may already have been returned.
     [[nodiscard]] std::span<const Slice> rest() const noexcept { return left_; }
 
 private:
     std::span<const Slice> left_;
     Slice piece_;
-    std::uint64_t done_ = 0;  ///< messages of the first slice that were returned
+    std::uint64_t done_ = 0;  ///< number of messages of the first slice that were returned
 };
 
-/// Each worker begins with a share of the tasks. A worker without tasks takes half of another worker's remaining tasks.
-/// Lock-free.
+/// Each worker begins with a share of the tasks. A worker without tasks claims half of another worker's remaining
+/// tasks. Lock-free.
 class TaskShares {
 public:
     TaskShares() = default;
-    /// For workers 0 … workers - 1; those in `first` begin with shares.
+    /// For workers 0 … workers - 1; the workers in `first` begin with shares.
     TaskShares(std::uint32_t tasks, unsigned workers, std::span<const unsigned> first);
 
-    /// Up to `most` consecutive tasks; empty if there are none left.
+    /// Claims up to `most` consecutive tasks; the result is empty if no tasks are left.
     Claim take(unsigned worker, std::uint32_t most) noexcept;
-    /// Tasks that no worker has taken; other threads may take them at any time.
+    /// Returns the number of tasks that no worker has claimed; other threads may claim them at any time.
     [[nodiscard]] std::uint32_t left() const noexcept { return left_.load(std::memory_order_relaxed); }
 
 private:
     struct alignas(64) Share {
-        std::atomic<std::uint64_t> range{0};  ///< the lower half is begin, the upper half end
+        std::atomic<std::uint64_t> range{0};  ///< begin in the lower half, end in the upper half
     };
-    /// Takes up to `most` tasks from the beginning of a share.
+    /// Claims up to `most` tasks from the beginning of a share.
     Claim take_front(Share& share, std::uint32_t most) noexcept;
-    /// Takes half of a share's tasks, from its end.
+    /// Claims half of a share's tasks, from its end.
     Claim take_half(Share& share) noexcept;
 
     std::unique_ptr<Share[]> shares_;
