@@ -1551,7 +1551,7 @@ def parquet_enqueue(
         first_status: The number of the first page's status.
 
     Returns:
-        The bytes and the number of the pages, or None if ``statuses`` has no room for them.
+        The bytes and the number of the pages, or None if ``statuses`` is too small for them.
     """
 
 def parquet_footer(footer: Buffer) -> tuple[bool, bool, bool, bool, bytes | None, bytes | None, bytes | None, int]:

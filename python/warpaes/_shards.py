@@ -17,7 +17,7 @@ class Shard:
     """The tensors to read from a file. Each is allocated shortly before its data are read."""
 
     def __init__(self, file: SealedFile, names: list[str]) -> None:
-        """Choose tensors; nothing is allocated or read."""
+        """Store the names of the tensors without allocating or reading anything."""
         self.file, self._names = file, names
         self.made: list[tuple[str, torch.Tensor]] = []
         places = [file.entries[name]["data_offsets"] for name in names]
@@ -29,7 +29,7 @@ class Shard:
         return sum(chunks_of(size, self.file.chunk) for size in self.sizes)
 
     def pieces(self, length: int, together: int) -> Iterator[list[Part]]:
-        """Allocate the tensors and cut them into pieces, as ``cut`` does."""
+        """Allocate the tensors and divide them into pieces, as ``cut`` does."""
         return cut(self._tensors(), self.file.chunk, length, together)
 
     def _tensors(self) -> Iterator[Tensor]:
@@ -74,6 +74,6 @@ def in_order(
                 under_way.append((*item, begun))
             if not under_way or under_way[0][0] is not shard:
                 break
-            arrive(*under_way[0])  # which stays there if the wait is interrupted
+            arrive(*under_way[0])  # stays in the queue if the wait is interrupted
             under_way.popleft()
         yield shard

@@ -164,7 +164,7 @@ class Blocks:
         stream: Any,
         tags: Tensor | None = None,
     ) -> Seals:
-        """Encrypt blocks. ``bound``: their associated data. ``tags``: where the tags go; None: to a new tensor."""
+        """Encrypt blocks. ``bound``: their associated data. ``tags``: memory for the tags; None: a new tensor."""
         source, target, size = self._operands(data, out, len(names))
         primary = self._frames.primary
         ciphers = [self._frames.cipher(primary, name.cache_salt, encryptions=1) for name in names]

@@ -65,7 +65,7 @@ def use_backend(name: str | None) -> None:
 
 
 def named_backend(name: str | None) -> str:
-    """Return the backend that was requested by name for this process. There is no fallback for it."""
+    """Return the name of the backend that was requested for this process. A requested backend has no fallback."""
     if not name or not _native._is_gpu(name):
         return name or ""
     gpus = [each["device"] for each in _native.backends() if each["device"] >= 0]

@@ -68,7 +68,7 @@ class DeviceSpan:
 
 
 class _Staging:
-    """Page-locked buffers and movers that are reused, because allocating one takes longer than using it."""
+    """Page-locked buffers and movers that are reused, because allocation takes longer than use."""
 
     def __init__(self) -> None:
         self._free: list[_native.Memory] = []
@@ -97,7 +97,7 @@ class _Staging:
         return _native.Memory(size)
 
     def give(self, memory: _native.Memory) -> None:
-        """Keep a buffer, which contains ciphertext only, unless there are too many buffers."""
+        """Keep a buffer, which contains only ciphertext, unless there are too many buffers."""
         with self._lock:
             if len(self._free) < _MOST_THREADS:
                 self._free.append(memory)
@@ -107,14 +107,14 @@ _staging = _Staging()
 
 
 class _Threads:
-    """Threads that are kept, because each has a stream of its own on the device, which takes long to create."""
+    """Threads that are kept, because each has a separate stream on the device, and creating a stream takes long."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: tuple[int, concurrent.futures.ThreadPoolExecutor] | None = None
 
     def pool(self) -> concurrent.futures.ThreadPoolExecutor:
-        """Return the threads of this process. A child of ``fork`` has its own."""
+        """Return the threads of this process. A child of ``fork`` has separate threads."""
         with self._lock:
             if self._kept is None or self._kept[0] != os.getpid():
                 self._kept = os.getpid(), concurrent.futures.ThreadPoolExecutor(_MOST_THREADS, "warpaes")

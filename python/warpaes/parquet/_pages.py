@@ -81,7 +81,7 @@ class Mover:
             at += count
 
     def end(self) -> None:
-        """Wait for all pages, and drop the keys."""
+        """Wait for all pages, and discard the keys."""
         with contextlib.suppress(InvalidTag):
             self.check()
         self._ciphers.clear()
@@ -113,7 +113,7 @@ class Pages:
     def move(self, to: Any, base: int, staging: Any, mover: Mover | None = None) -> None:
         """Create the plain view of the complete chunk in host or device memory, starting at byte ``base`` of it.
 
-        Ciphertext goes through ``staging``, page-locked memory; the plaintext of pages exists only in the result.
+        Ciphertext is copied through ``staging``, page-locked memory; the plaintext of pages exists only in the result.
         With ``mover``, which only device memory has, the result is complete when the mover has checked it.
 
         Raises:
