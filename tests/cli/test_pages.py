@@ -106,7 +106,7 @@ class Pages(CommandTest):
             (("provider", "install", "--threads", ""), ["auto"]),
         ):
             self.assertEqual(self.completions(*words), expected, words)
-        # Every option whose help lists words completes them.
+        # If the help lists an option's words, the shell completes them.
         for command in ("encrypt", "bench", "plan", "provider", "enc"):
             text = command_pages.help_of(WARPAES, command)
             for name, words in command_pages.values_of(command, text).items():
@@ -136,7 +136,7 @@ class Pages(CommandTest):
         for shell, page in (("zsh", "_warpaes"), ("fish", "warpaes.fish")):
             with self.subTest(shell):
                 if shutil.which(shell) is None:
-                    self.skipTest(f"there is no {shell}; a machine that has it runs this")
+                    self.skipTest(f"there is no {shell}; a machine with {shell} runs this test")
                 self.run_command(shell, "-n", str(self.pages / page), check=True)
 
 

@@ -16,7 +16,7 @@ using Bytes = std::vector<std::uint8_t>;
 
 TEST(Keyset, TemplatesAreDifferentAndFoundByName) {
     EXPECT_GE(all_templates().size(), 10u);
-    EXPECT_EQ(template_at(0)->name, "AES256_GCM_HKDF_1MB");  // the default is first
+    EXPECT_EQ(template_at(0)->name, "AES256_GCM_HKDF_1MB");  // the first template is the default
     EXPECT_EQ(template_at(all_templates().size()), nullptr);
     for (const StreamTemplate& t : all_templates()) {
         EXPECT_EQ(find_template(t.name).parameters, t.parameters);

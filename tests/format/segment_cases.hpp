@@ -41,7 +41,7 @@ inline std::vector<StreamTemplate> all_templates() {
 /// Parameters of Tink's formats, and the templates of every format that has raw keys only.
 inline std::vector<SegmentCase> all_segment_cases() {
     std::vector<SegmentCase> cases{
-        {"gcm_128_41", {&gcm_hkdf, 16, 41, Hash::sha256, Hash::sha256, 16}},  // 1 byte in segment 0
+        {"gcm_128_41", {&gcm_hkdf, 16, 41, Hash::sha256, Hash::sha256, 16}},  // segment 0 contains 1 byte
         {"gcm_256_64", {&gcm_hkdf, 32, 64, Hash::sha256, Hash::sha256, 16}},
         {"gcm_128_256", {&gcm_hkdf, 16, 256, Hash::sha1, Hash::sha256, 16}},
         {"gcm_256_4096", {&gcm_hkdf, 32, 4096, Hash::sha512, Hash::sha256, 16}},

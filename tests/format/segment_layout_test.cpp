@@ -94,7 +94,8 @@ TEST(SegmentLayout, WhereEachByteLies) {
             ASSERT_EQ(layout.file_offset(segment), file) << c.name;
         }
         if (const Rules rules = rules_of(c.parameters); rules.header_counts) {
-            EXPECT_EQ(layout.file_offset(3), 3ull * c.parameters.segment_bytes) << "as the format's own rule has it";
+            EXPECT_EQ(layout.file_offset(3), 3ull * c.parameters.segment_bytes)
+                << "as the format's own rule defines it";
             EXPECT_EQ(layout.text_offset(3),
                       3ull * (c.parameters.segment_bytes - c.parameters.tag_bytes) - layout.header_bytes);
         } else {

@@ -1,5 +1,5 @@
-// A second implementation of the formats, which it distinguishes by name and HMAC. It works segment by segment, uses
-// only libcrypto, and stays close to the specifications.
+// A second implementation of the formats, which it distinguishes by name and HMAC. It processes files segment by
+// segment, uses only libcrypto, and closely follows the specifications.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Rules {
 };
 Rules rules_of(const StreamParameters& p);
 
-/// Returns the whole encrypted file of a plaintext, with the salt (and Tink's nonce prefix) from `header`.
+/// Returns the whole encrypted file for a plaintext, with the salt (and Tink's nonce prefix) from `header`.
 Bytes seal(const StreamKey& key, const Bytes& aad, std::span<const std::uint8_t> header, const Bytes& plaintext);
 
 /// Returns one segment of such a file, at any position.
