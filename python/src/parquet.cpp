@@ -319,7 +319,7 @@ PyMethodDef parquet_functions[] = {
     method_def<parquet_move>(
         "parquet_move",
         "parquet_move(key, aad, image, to, offset, ctr, dictionary, row_group, column, first_page)\n--\n\n"
-        "Decrypt the complete pages of an image of modules into the view's memory, and return their bytes and number."),
+        "Decrypt the complete pages in an image of modules into the view's memory, and return their size and number."),
     method_def<parquet_enqueue>(
         "parquet_enqueue",
         "parquet_enqueue(cipher, aad, image, to, offset, ctr, dictionary, row_group, column, first_page, statuses, "

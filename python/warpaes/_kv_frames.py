@@ -58,7 +58,7 @@ class ObjectName(NamedTuple):
         try:
             numbers = _numbers(self.kv_rank, self.object_group_id)
         except struct.error:
-            raise ValueError("name: kv_rank and object_group_id must be integers of 64 bits") from None
+            raise ValueError("name: kv_rank and object_group_id must be 64-bit integers") from None
         return b"".join((_LABEL, lengths[0], self.chunk_hash, lengths[1], model, lengths[2], tenant, numbers))
 
 

@@ -1506,9 +1506,14 @@ def parquet_move(
         key: The column's key.
         aad: The AAD prefix followed by aad_file_unique.
         image: Host memory that contains the modules, preceded by 16 bytes unless pages are encrypted with AES-CTR. It
-        is overwritten. to: The view's memory. offset: The offset in ``to`` of the first page. ctr: Whether pages are
-        encrypted with AES-CTR. dictionary: Whether the first page is the dictionary page. row_group: The ordinal of the
-        row group. column: The ordinal of the column. first_page: The ordinal of the first data page.
+            is overwritten.
+        to: The view's memory.
+        offset: The offset in ``to`` of the first page.
+        ctr: Whether pages are encrypted with AES-CTR.
+        dictionary: Whether the first page is the dictionary page.
+        row_group: The ordinal of the row group.
+        column: The ordinal of the column.
+        first_page: The ordinal of the first data page.
 
     Returns:
         The total size in bytes of the complete pages in ``image``, and their number.
