@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import array
 import contextlib
-import itertools
 import os
 import struct
 from collections.abc import Sequence
@@ -33,9 +32,8 @@ __all__ = ["NOT_AUTHENTIC", "Blocks", "ObjectName", "Seals"]
 
 #: The status of a block that is not authentic.
 NOT_AUTHENTIC = 22
-#: Number of bytes that are encrypted before the first copy begins, or decrypted after the last one ends, and the number
-#: of parts of this length. Longer parts follow: a GPU encrypts faster than it copies, and few calls cost less.
-PART_BYTES, SHORT_PARTS = 8 << 20, 4
+#: Number of bytes that are encrypted before the first copy begins, or decrypted after the last copy ends.
+PART_BYTES = 8 << 20
 _HEADER = struct.Struct(f">I{IV_BYTES}s")
 
 
@@ -276,7 +274,7 @@ class Blocks:
         source, target = _flat(host, "host"), _flat(data, "data")
         tags, statuses = seals.tags, []
         with _Copies(target, source) as copies:
-            parts = self._parts(source, target, len(names), last=True)
+            parts = self._parts(source, target, len(names))
             copied = [copies.lead(target[part], source[part]) for _, part in parts]
             for (blocks, part), ready in zip(parts, copied):
                 copies.wait(ready)
@@ -294,29 +292,17 @@ class Blocks:
         return source, target, _block_bytes(source.nbytes, count)
 
     @staticmethod
-    def _parts(source: Tensor, target: Tensor, count: int, last: bool = False) -> list[tuple[slice, slice]]:
+    def _parts(source: Tensor, target: Tensor, count: int) -> list[tuple[slice, slice]]:
         """Return the parts of the data: for each, a slice of blocks and a slice of bytes. There is at least one part.
 
-        The shortest part is the first one, or the last one if ``last``.
+        Long blocks are parts of their own: a batch of several needs a copy to the device, which would wait for the
+        copies of all later parts.
         """
         if source.nbytes != target.nbytes:
             raise ValueError("host: must be as large as data")
         size = _block_bytes(source.nbytes, count)
         step = max(1, PART_BYTES // size) if size else max(1, count)
-        counts, left = [], count
-        while left > step and len(counts) < SHORT_PARTS:
-            counts.append(step)
-            left -= step
-        step *= SHORT_PARTS
-        while left >= 2 * step:
-            counts.append(step)
-            left -= step
-            step *= 2
-        counts.append(left)
-        if last:
-            counts.reverse()
-        ends = list(itertools.accumulate(counts))
-        blocks = [slice(end - its, end) for end, its in zip(ends, counts)]
+        blocks = [slice(begin, min(begin + step, count)) for begin in range(0, max(1, count), step)]
         return [(part, slice(part.start * size, part.stop * size)) for part in blocks]
 
 

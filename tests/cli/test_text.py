@@ -34,10 +34,10 @@ def label(record):
 class Texts(CommandTest):
     def test_plans(self):
         for arguments, first in (
-            (("--mode", "ctr", "--bytes", "64"), "1 message of 64 B, ctr encryption, AES-128, in pageable host memory"),
+            (("--mode", "ctr", "--bytes", "64"), "1 message of 64 B, ctr encryption, AES-128, in pageable memory"),
             (
                 ("--mode", "cbc", "--bytes", "1500", "--messages", "3", "--direction", "decrypt", "--key-bits", "192"),
-                "3 messages of 1.46 KiB, cbc decryption, AES-192, in pageable host memory",
+                "3 messages of 1.46 KiB, cbc decryption, AES-192, in pageable memory",
             ),
             (
                 ("--mode", "gcm", "--bytes", "4G", "--from", "page-locked", "--threads", "1"),
@@ -45,7 +45,7 @@ class Texts(CommandTest):
             ),
             (
                 ("--mode", "xts", "--bytes", "3M", "--backend", "libcrypto", "--batch", "--key-bits", "256"),
-                "1 message of 3.00 MiB, xts encryption, AES-256, in pageable host memory",
+                "1 message of 3.00 MiB, xts encryption, AES-256, in pageable memory",
             ),
         ):
             record = json.loads(self.warpaes("plan", *arguments, "--json", env=NONE))

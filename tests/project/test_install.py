@@ -190,7 +190,7 @@ class Install(unittest.TestCase):
             ):
                 asked = subprocess.run([command, *arguments], env=environment, capture_output=True, text=True)
                 self.assertEqual(asked.returncode, NOT_FOUND)
-                self.assertIn(f"warpaes: there is no '{self.prefix}/bin/{program}'; {remedy}", asked.stderr)
+                self.assertIn(f"warpaes: '{self.prefix}/bin/{program}': not installed; run {remedy}", asked.stderr)
         with self.subTest("records of the lab, without kernels"):
             record = next((ROOT / "bench/results/lab").glob("nvidia-*.json"))
             self.assertIn(b"published", run(command, "lab", "judge", "--json", record, env=environment))
@@ -225,7 +225,7 @@ class Install(unittest.TestCase):
         link.unlink()
         link.symlink_to("/elsewhere")
         said = run(ROOT / "tools/installed", "remove", build).decode()
-        self.assertIn(f"Left: {changed}", said)
+        self.assertIn(f"Kept: {changed}", said)
         left = {path for path in prefix.rglob("*") if not path.is_dir()}
         self.assertEqual(left, {*kept, changed, link})
         self.assertFalse(any(path.is_file() for path in other.rglob("*")), "files remain at an earlier prefix")

@@ -166,7 +166,7 @@ ROWS = [
     ),
     Row("`Keyset.load(\"file:…\")`", lambda folder: loaded(folder, Keyset),
         lambda keyset: keyset.to_json(), WORKS, BY_NAME),
-    Row("`AESGCM.load(\"file:…\")`, as the others", lambda folder: loaded(folder, AESGCM),
+    Row("`AESGCM.load(\"file:…\")`, and the other AEADs", lambda folder: loaded(folder, AESGCM),
         lambda made: made.encrypt(NONCE, TEXT, None), WORKS, BY_NAME),
     Row("`AESSIV`", lambda folder: AESSIV(KEY), lambda made: made.encrypt(TEXT, None), WORKS),
     Row("`Batch`", lambda folder: AESGCM(KEY).submit("encrypt", [NONCE], [b"x"]),

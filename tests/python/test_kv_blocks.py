@@ -234,23 +234,20 @@ class Blocks(unittest.TestCase):
         self.assertEqual((self.statuses(statuses), self.content(back)), ([0] * 4, text(4000)))
 
     def test_parts(self) -> None:
-        """The first parts are short, or the last ones, and the others grow."""
-        for size, expected in (
-            (8 << 20, {1: [1], 3: [1, 1, 1], 7: [1, 1, 1, 1, 3], 16: [1, 1, 1, 1, 4, 8], 20: [1, 1, 1, 1, 4, 12]}),
-            (4 << 20, {3: [2, 1], 4: [2, 2], 16: [2, 2, 2, 2, 8]}),
-            (20 << 20, {2: [1, 1]}),
-            (0, {0: [0], 5: [5]}),
+        """Parts have at least PART_BYTES, except the last one."""
+        for size, count, counts in (
+            (8 << 20, 3, [1, 1, 1]),
+            (4 << 20, 3, [2, 1]),
+            (20 << 20, 2, [1, 1]),
+            (0, 0, [0]),
+            (0, 5, [5]),
         ):
-            for count, counts in expected.items():
-                data = fake_torch.Tensor(0, size * count)
-                for last in (False, True):
-                    parts = self.blocks._parts(data, data, count, last)
-                    found = [blocks.stop - blocks.start for blocks, _ in parts]
-                    self.assertEqual(found, counts[::-1] if last else counts)
-                    ends = [0, *(blocks.stop for blocks, _ in parts)]
-                    self.assertEqual(ends[:-1], [blocks.start for blocks, _ in parts])
-                    for blocks, part in parts:
-                        self.assertEqual((part.start, part.stop), (size * blocks.start, size * blocks.stop))
+            data = fake_torch.Tensor(0, size * count)
+            parts = self.blocks._parts(data, data, count)
+            self.assertEqual([blocks.stop - blocks.start for blocks, _ in parts], counts)
+            self.assertEqual([blocks.start for blocks, _ in parts], [0, *(blocks.stop for blocks, _ in parts)][:-1])
+            for blocks, part in parts:
+                self.assertEqual((part.start, part.stop), (size * blocks.start, size * blocks.stop))
 
     def test_results_belong_to_the_stream(self) -> None:
         """Memory that the current stream has freed may still be in use on that stream, and the work is on a different
