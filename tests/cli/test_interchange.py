@@ -321,7 +321,7 @@ class Differences(CommandTest):
         ):
             for length in (0, 1, 2, digits - 2, digits - 1, digits + 1, digits + 2, 2 * digits):
                 text = data(64).hex()[:length]
-                words = "pad it with zeros" if length < digits else "ignore the rest"
+                words = "pad with zeros" if length < digits else "ignore the rest"
                 result = self.refused(status, f"{what}: |{words}", *cipher, *flags, what, text, stdin=b"x")
                 if length > 2:
                     self.assertNotIn(text.encode(), result.stderr)
@@ -472,7 +472,7 @@ class KeySources(CommandTest):
             self.private("key", digits.encode())
             flags = ("enc", f"-aes-{bits}-ctr", "-iv", IV)
             for source in (digits, "file:key", "env:KEY"):
-                words = f"{bits // 4} hexadecimal digits|got {bits // 8}"
+                words = f"{bits // 4} hexadecimal digits|not {bits // 8}"
                 self.refused(KEY_LENGTH, words, *flags, "-K", source, stdin=b"x", env={"KEY": digits})
         self.private("key", data(8).hex().encode())
         self.refused(KEYSET, "is text, not a raw key|--raw", "encrypt", "-k", "key", stdin=b"x")

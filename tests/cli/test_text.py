@@ -41,7 +41,7 @@ class Texts(CommandTest):
             ),
             (
                 ("--mode", "gcm", "--bytes", "4G", "--from", "page-locked", "--threads", "1"),
-                "1 message of 4.00 GiB, gcm encryption, AES-128, in page-locked host memory",
+                "1 message of 4.00 GiB, gcm encryption, AES-128, in page-locked memory",
             ),
             (
                 ("--mode", "xts", "--bytes", "3M", "--backend", "libcrypto", "--batch", "--key-bits", "256"),

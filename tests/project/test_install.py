@@ -185,12 +185,12 @@ class Install(unittest.TestCase):
         with self.subTest("files for developers are not installed"):
             self.assertEqual(os.listdir(self.prefix / "bin"), ["warpaes"])
             for arguments, program, remedy in (
-                (["lab", "list"], "warpaes-lab", "`make install-lab`"),
-                (["plan", "--grid"], "warpaes-plan-grid", "`tools/build default warpaes_plan_grid`"),
+                (["lab", "list"], "warpaes-lab", "run `make install-lab`"),
+                (["plan", "--grid"], "warpaes-plan-grid", "build it in build/default/cli with `tools/build default warpaes_plan_grid`"),
             ):
                 asked = subprocess.run([command, *arguments], env=environment, capture_output=True, text=True)
                 self.assertEqual(asked.returncode, NOT_FOUND)
-                self.assertIn(f"warpaes: '{self.prefix}/bin/{program}': not installed; run {remedy}", asked.stderr)
+                self.assertIn(f"warpaes: '{self.prefix}/bin/{program}': not installed; {remedy}", asked.stderr)
         with self.subTest("records of the lab, without kernels"):
             record = next((ROOT / "bench/results/lab").glob("nvidia-*.json"))
             self.assertIn(b"published", run(command, "lab", "judge", "--json", record, env=environment))
@@ -231,7 +231,7 @@ class Install(unittest.TestCase):
         self.assertFalse(any(path.is_file() for path in other.rglob("*")), "files remain at an earlier prefix")
         self.assertFalse((other / "include/warpaes").exists())
         self.assertTrue((other / "include").exists())
-        self.assertIn(b"Nothing is noted", run(ROOT / "tools/installed", "remove", build))
+        self.assertIn(b"There is no record of files", run(ROOT / "tools/installed", "remove", build))
 
     def test_as_a_subproject(self):
         source = self.dir / "subproject"

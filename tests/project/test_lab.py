@@ -235,7 +235,7 @@ class Page(unittest.TestCase):
             line,
         )
         self.assertIn(
-            "Compared with kernel 3, it has 1.00 times the shared-memory passes and 1.10 times the instructions",
+            "Compared with kernel 3, it requires 1.00 times the shared-memory passes and 1.10 times the instructions",
             line,
         )
         self.assertIn("takes 1.00 times as long. Its shared-memory passes explain the time.", line)
@@ -258,7 +258,7 @@ class Page(unittest.TestCase):
             kernel["shared_percent"] = 50
         (page,) = lab_pages.render([lab_record()], {"NVIDIA H200": idle}).values()
         self.assertIn(
-            "No unit is busy all the time: shared memory is busy for 50 %, and the issue of instructions for 41 %.",
+            "No unit is busy all the time: shared memory is busy 50 % of the time, and the issue of instructions 41 %.",
             page,
         )
 

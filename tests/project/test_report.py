@@ -174,7 +174,8 @@ class Committed(unittest.TestCase):
             if path.name in ("performance.md", "lab-profile.md"):  # these pages are generated
                 continue
             text = re.sub(f"{BEGIN}.*?{END}", "", path.read_text(), flags=re.DOTALL)
-            text = re.sub("<!-- claims: begin -->.*?<!-- claims: end -->", "", text, flags=re.DOTALL)
+            for part in ("claims", "cudf"):
+                text = re.sub(f"<!-- {part}: begin -->.*?<!-- {part}: end -->", "", text, flags=re.DOTALL)
             for begin, end in scale_page.MARKS.values() if path.name == "scale.md" else ():
                 text = re.sub(f"{begin}.*?{end}", "", text, flags=re.DOTALL)
             self.assertEqual(re.findall(r"[\d.,]+ ?(?:[KMGT]i?B/s|[GT]bit/s|times (?:as fast|faster))", text), [], path)

@@ -205,6 +205,7 @@ TEST(BatchMemory, StagesOnlyWhatLiesElsewhere) {
     const auto taken = [&](std::uint8_t* text) {
         MessageGroup g;
         g.mode = Mode::ecb;
+        g.direction = Direction::encrypt;
         g.key = &key;
         g.count = 1;
         g.length = bytes;
