@@ -414,7 +414,7 @@ class KeySources(CommandTest):
         ):
             result = self.run_command(WARPAES, *flags, *secret, stdin=b"data")
             self.assertEqual(result.returncode, 0)
-            self.assertIn(b"can be seen by other processes", result.stderr)
+            self.assertIn(b"can read a secret on the command line", result.stderr)
             silent = self.run_command(WARPAES, *flags, *quietly, stdin=b"data")
             self.assertEqual((silent.returncode, silent.stderr, silent.stdout), (0, b"", result.stdout))
             self.assertEqual(self.warpaes(*flags, "-d", *secret, stdin=result.stdout), b"data")
@@ -436,7 +436,7 @@ class KeySources(CommandTest):
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
             ) as process:
-                self.assertIn(b"can be seen by other processes", process.stderr.readline())  # the command now waits
+                self.assertIn(b"can read a secret on the command line", process.stderr.readline())  # the command now waits
                 with open(f"/proc/{process.pid}/cmdline", "rb") as file:
                     seen = file.read()
                 with open(self.path("pipe"), "wb"):
