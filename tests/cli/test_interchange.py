@@ -253,7 +253,11 @@ class Passphrases(CommandTest):
             for source, result in self.from_everywhere(content).items():
                 if result.returncode == 0 and len(content) < 100:
                     nul = b"\0" in content.split(b"\n")[0]
-                    told = f"ends before byte {content.index(0) + 1}, a NUL, as with openssl".encode() if nul else b""
+                    told = (
+                        f"ends before byte {content.index(0) + 1}, which is a NUL, as in openssl".encode()
+                        if nul
+                        else b""
+                    )
                     self.assertIn(told, result.stderr, (source, content))
                     self.assertEqual(result.stderr == b"", not nul, (source, content))
 
@@ -436,7 +440,9 @@ class KeySources(CommandTest):
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
             ) as process:
-                self.assertIn(b"can read a secret on the command line", process.stderr.readline())  # the command now waits
+                self.assertIn(
+                    b"can read a secret on the command line", process.stderr.readline()
+                )  # the command now waits
                 with open(f"/proc/{process.pid}/cmdline", "rb") as file:
                     seen = file.read()
                 with open(self.path("pipe"), "wb"):

@@ -186,7 +186,11 @@ class Install(unittest.TestCase):
             self.assertEqual(os.listdir(self.prefix / "bin"), ["warpaes"])
             for arguments, program, remedy in (
                 (["lab", "list"], "warpaes-lab", "run `make install-lab`"),
-                (["plan", "--grid"], "warpaes-plan-grid", "build it in build/default/cli with `tools/build default warpaes_plan_grid`"),
+                (
+                    ["plan", "--grid"],
+                    "warpaes-plan-grid",
+                    "build it in build/default/cli with `tools/build default warpaes_plan_grid`",
+                ),
             ):
                 asked = subprocess.run([command, *arguments], env=environment, capture_output=True, text=True)
                 self.assertEqual(asked.returncode, NOT_FOUND)
