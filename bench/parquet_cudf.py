@@ -52,7 +52,7 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 #: Threads with which KvikIO reads for cuDF. cuDF's default is 4.
 THREADS = (4, 8, 16)
-#: Where cuDF allocates: cudaMalloc, its default, and the driver's pool, which cuDF's guide recommends.
+#: How cuDF allocates device memory: with cudaMalloc, its default, or from the driver's pool, as its guide recommends.
 MEMORY = ("cudaMalloc", "pool")
 
 

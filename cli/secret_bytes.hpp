@@ -1,4 +1,4 @@
-// Keys and passphrases in memory that is never reallocated and is wiped.
+// Keys and passphrases in memory that is never reallocated, and is wiped on destruction.
 #pragma once
 
 #include <array>

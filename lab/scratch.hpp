@@ -25,7 +25,8 @@ private:
 /// Returns whether files in the folder are kept in memory (tmpfs).
 bool is_in_memory(const std::filesystem::path& folder);
 
-/// Returns a writable folder on a disk: /var/tmp, the temporary folder or `fallback`; empty if none qualifies.
+/// Returns the first of these folders that is writable and on a disk: /var/tmp, the temporary folder, `fallback`. Empty
+/// if there is none.
 std::filesystem::path find_disk(const std::filesystem::path& fallback);
 /// Returns a writable folder on a tmpfs: /dev/shm, or empty.
 std::filesystem::path find_memory();

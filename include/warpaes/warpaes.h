@@ -61,8 +61,8 @@ extern "C" {
 #endif
 
 #define WARPAES_VERSION "1.0.0"
-/** The first number of WARPAES_VERSION and the library's soname. It grows when something that callers rely on is
-    removed or changed, and never when something is added. */
+/** The major version: the first number of WARPAES_VERSION, and the number in the library's soname. It grows when
+   something that callers rely on is removed or changed, and never when something is added. */
 #define WARPAES_ABI_VERSION 1
 
 /** Version of the loaded library, for example "1.0.0". Static storage. */

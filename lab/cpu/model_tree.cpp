@@ -53,7 +53,8 @@ std::vector<double> solve(std::vector<std::vector<double>> a, std::vector<double
     for (std::size_t step = 0; step < n; ++step) {
         std::optional<std::size_t> pivot;
         for (std::size_t i = 0; i < n; ++i) {
-            constexpr double least_share = 1e-9;  // a smaller share of an attribute's variance is rounding error
+            constexpr double least_share =
+                1e-9;  // if less of an attribute's variance than this is left, it is rounding error
             if (used[i] || a[i][i] <= least_share * scale[i]) continue;
             if (!pivot || a[i][i] / scale[i] > a[*pivot][*pivot] / scale[*pivot]) pivot = i;
         }

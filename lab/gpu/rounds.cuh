@@ -113,7 +113,8 @@ private:
     volatile const std::uint32_t* from_;
 };
 
-/// One round for column `i` of a thread (FIPS 197, 5.1; for the equivalent inverse cipher, 5.3.5).
+/// One round, without the round key, for column `i` of a thread (FIPS 197, 5.1; for the equivalent inverse
+/// cipher, 5.3.5).
 template <Entry E, bool Last>
 __device__ __forceinline__ std::uint32_t column_of(const Lookup<E.variant, E.cipher.inverse>& tables,
                                                    const State<E.variant>& state, unsigned i) {
@@ -158,8 +159,8 @@ __device__ __forceinline__ void run_rounds(const Lookup<E.variant, E.cipher.inve
     for (unsigned i = 0; i < columns; ++i) own[i] = column_of<E, true>(tables, state, i) ^ keys[4 * rounds + first + i];
 }
 
-/// The cipher on one byte. Thread j owns row j % 4 of column j / 4. In each round, every thread looks up one word, and
-/// the four threads of a column combine their words by XOR.
+/// The cipher with one byte of the block per thread. Thread j owns row j % 4 of column j / 4. In each round, every
+/// thread looks up one word, and the four threads of a column combine their words by XOR.
 template <Entry E>
 __device__ __forceinline__ std::uint32_t run_rounds(const Lookup<E.variant, E.cipher.inverse>& tables,
                                                     const Keys<E.variant>& keys, std::uint32_t own) {

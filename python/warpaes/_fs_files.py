@@ -70,7 +70,10 @@ def _reopen(files: Any, path: str, position: int) -> Any:
 
 
 class ClosingReader(SealedReader):
-    """Reads a file object of the underlying file system, and closes it. A pickle contains the path and the position."""
+    """Decrypts a file object of the underlying file system. ``close`` closes both.
+
+    A pickle contains the path and the position.
+    """
 
     def __init__(
         self, below: Any, keyset: Keyset | OwnKeysets, associated_data: Buffer | None, files: Any, path: str

@@ -94,7 +94,8 @@ public:
     }
 
     /// Data that a backend derives from the key: created by T::make(key, result) on first use and kept with the key.
-    /// Thread-safe. All calls must use the same type, because only one backend keeps such data.
+    /// Thread-safe. All calls must use the same type: a key has one such value, which only
+    /// the CUDA backend uses.
     template <typename T>
     [[nodiscard]] const T& derived() const {
         if (!derived_ready_.load(std::memory_order_acquire)) {

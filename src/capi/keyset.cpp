@@ -18,7 +18,8 @@ KeyState checked_state(warpaes_key_state state) {
     return static_cast<KeyState>(state);
 }
 
-/// Copies `text` to a caller's buffer of `capacity` bytes and sets `length` to the required size.
+/// Copies `text` to the caller's buffer `json` and sets `length` to its size. Throws Error{BUFFER_TOO_SMALL} if
+/// `capacity` is smaller.
 void hand_out(const SecretVector& text, char* json, std::size_t capacity, std::size_t* length) {
     *length = text.size();
     if (capacity < *length) {

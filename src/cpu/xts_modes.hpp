@@ -14,7 +14,7 @@ namespace warpaes::cpu {
 /// The reduction polynomial without its term x^128.
 inline constexpr std::uint32_t xts_polynomial = 0x87;
 
-/// Multiplies every lane by x^(8 Bytes), up to x^56.
+/// Returns every lane multiplied by x^(8 * Bytes). `Bytes` is at most 7.
 template <class V, int Bytes>
 WARPAES_INLINE typename V::Reg times_power_of_x(typename V::Reg t) {
     const auto polynomial = V::splat(make128(0, xts_polynomial));

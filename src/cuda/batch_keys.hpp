@@ -33,8 +33,8 @@ struct Handles {
     std::vector<const ExpandedKey*> few_keys;  ///< the first FewKeys::most keys
     std::uint8_t* own_slots = nullptr;
     std::size_t own = 0;
-    /// The number of keys to expand. Their bytes and the addresses of their slots are in `few`, or, if there may be
-    /// more keys, in the side buffer.
+    /// The number of keys to expand. If `most` is at most KeyParams::most_few, the keys' bytes and the addresses of
+    /// their slots are in `few`. Otherwise they are in the side buffer, at `bytes_at` and `targets_at`.
     std::size_t fresh = 0;
     std::unique_ptr<Secret<KeyParams>> few;
     std::size_t bytes_at = 0, targets_at = 0;

@@ -78,7 +78,8 @@ TEST_P(KeyWrap, WhatWasAlteredIsRefusedAndWiped) {
 
 /// Tests invalid messages with a correct check value, which only a holder of the key can create.
 TEST_P(KeyWrap, LengthAndPaddingOfKwpAreLookedAt) {
-    // A is KW's check value, which the test can choose freely.
+    // KW accepts any check value, called A. With KWP's check value for `length`, KW creates a KWP message with any
+    // length and padding.
     const auto wrapped = [&](std::uint32_t length, Bytes padded) {
         ComposedCase c{.mode = WARPAES_KWP, .key = Bytes(16, 9)};
         Bytes a = from_hex("a65959a6");

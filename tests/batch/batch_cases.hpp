@@ -107,7 +107,7 @@ struct GroupSpec {
 
 std::ostream& operator<<(std::ostream& out, const GroupSpec& spec);
 
-/// A batch in the memory of the caller's choice, which must live longer.
+/// A batch in memory of the caller's choice, which must outlive the batch.
 class BatchCase {
 public:
     /// Inputs and outputs are in the memory `text`; keys, IVs, associated data and tags are in `rest`. `failed` is

@@ -92,7 +92,7 @@ def missing(package, error):
 
 
 class CommandTest(unittest.TestCase):
-    """A test with an empty directory. At the end, the directory must not contain unexpected files."""
+    """Base class of tests that each run in a new, empty directory, which must have no unexpected files at the end."""
 
     maxDiff = 2000
 

@@ -89,7 +89,7 @@ class Tune(Simulated):
         self.assertEqual([f["value"] for f in shown["figures"]], [f["value"] for f in record["figures"]])
         self.assertNotIn("measurements", shown)
 
-        # Launches use the stored parameters. Different parameters produce the same bytes.
+        # Launches use the stored parameters. The output does not depend on them.
         self.stored(lambda launches: launches.update(threads=384, tables=2))
         shown = {f["name"]: f["value"] for f in self.tune("--show")["figures"]}
         self.assertEqual((shown["threads"], shown["tables"]), (384, 2))

@@ -1,4 +1,4 @@
-// Tests the shapes of launches on GPUs of every size.
+// Tests launch shapes and tuned figures for GPUs of every size.
 
 #include <gtest/gtest.h>
 

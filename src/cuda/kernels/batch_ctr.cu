@@ -266,7 +266,7 @@ __device__ __forceinline__ void process_long(const CounterParams& p, const Keys&
                 }
                 continue;
             }
-            // At the end of the message, or if the last 16 bits overflow within the share.
+            // The end of the message, or an overflow of the counter's last 16 bits within the share.
             const CounterText text(group, message);
             const uint4 counter = text_counter(p, group, message);
             const std::uint64_t first = static_cast<std::uint64_t>(window) * CounterParams::window + unit_first;

@@ -9,7 +9,7 @@
 
 namespace warpaes::cuda {
 
-/// For kernels that access page-locked memory in place. Few threads are used, so that some thread blocks write while
+/// Threads per block of kernels that access page-locked memory in place: few, so that some thread blocks write while
 /// others read.
 inline constexpr int zero_copy_threads = 256;
 

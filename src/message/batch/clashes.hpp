@@ -36,7 +36,7 @@ private:
         Strip strip;
         std::uint32_t entry;
     };
-    /// Writes whose addresses ascend so far.
+    /// Tracks whether the addresses of all writes so far have ascended.
     struct Ascent {
         std::uintptr_t first = UINTPTR_MAX, last = 0;  ///< begin of the first write and end of the last
         bool holds = true;

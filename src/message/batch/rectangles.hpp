@@ -1,4 +1,4 @@
-// Finds overlapping rectangles. If memory is viewed as rows of one stride each, messages with that stride are
+// Finds overlapping rectangles. View memory as rows that are each one stride long: messages with this stride are then
 // rectangles.
 #pragma once
 

@@ -32,8 +32,8 @@ struct TableGroups {
 };
 
 /// Creates the groups in one pass over the rows, without copying them. Returns nothing if one pass is not enough: a row
-/// has a fault, writes before an earlier row, or reads memory that is written (other than in place), or the rows are on
-/// a device. Throws like checked_extents() for a fault of the table itself.
+/// has a fault, writes to addresses below those of an earlier row, or reads memory that any row writes (other than in
+/// place), or the table is on a device. Throws like checked_extents() for a fault of the table itself.
 std::optional<TableGroups> groups_in_order(const Engine& engine, const KeyHandles& handles,
                                            const warpaes_batch_table& table);
 

@@ -187,7 +187,7 @@ def devices():
     for path, allowed in DEVICES.items():
         for force in ([], ["-f"]):
             shown = f"{path} {' '.join(force)}"
-            # Standard input is a pipe in this case, and /dev/stdin is its read end.
+            # Standard input of these cases is a pipe. /dev/stdin and /dev/fd/0 are its read end.
             yield Case("links", f"encrypt to {shown}", ["encrypt", *K, *force, "-o", path, "plain"], allowed=allowed)
             yield Case("links", f"enc to {shown}", [*ENC, *force, "-in", "plain", "-out", path], allowed=allowed)
         arguments = ["verify", "-k", path, "sealed"]
