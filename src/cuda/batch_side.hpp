@@ -53,7 +53,7 @@ public:
     void reserve() {
         host_.reserve(placed_);
         device_.reserve(placed_);
-        bytes_ = placed_;  // start of the data to wipe
+        bytes_ = placed_;
     }
 
     [[nodiscard]] std::uint8_t* host() const { return host_.get(); }

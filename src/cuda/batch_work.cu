@@ -103,7 +103,8 @@ BucketPlan& BatchWork::plan_for(const MessageGroup& g, std::uint8_t& index) {
     const int rounds = g.rounds();
     const bool is_long =
         (g.mode == Mode::ctr || g.mode == Mode::gcm) && BatchCounters::is_long(context_.limits, g.length);
-    const bool fits_pass = g.mode == Mode::gcm && GcmPass::fits(g.length, g.aad_length, g.iv_length);
+    const bool fits_pass = g.mode == Mode::gcm && GcmPass::is_possible(context_.limits) &&
+                           GcmPass::fits(g.length, g.aad_length, g.iv_length);
     const auto key = static_cast<std::size_t>((static_cast<int>(g.mode) * 2 + (g.direction == Direction::decrypt)) *
                                                   kinds_of_bucket +
                                               2 * (rounds - 10) + (is_long ? 2 : 0) + (fits_pass ? 1 : 0));
@@ -199,7 +200,7 @@ void BatchWork::fill(BucketPlan& plan, std::size_t index, const MessageGroup& g)
     d.aad = aad.first;
     d.tag = tag.first;
     d.failed = reports(g) ? side_.device() + failed_.take(g.count) : nullptr;
-    d.any_failed = reinterpret_cast<std::uint32_t*>(side_.device() + any_failed_at_);
+    d.any_failed = reports(g) ? reinterpret_cast<std::uint32_t*>(side_.device() + any_failed_at_) : nullptr;
     d.statuses = g.statuses;
     d.input_stride = placed.input_stride;
     d.output_stride = placed.output_stride;

@@ -48,6 +48,11 @@ struct CounterPrefix {
     }
 
     __device__ __forceinline__ uint4 a(const SharedTables<Tables>& t, std::uint32_t j, const std::uint32_t* k) const {
+        return a(t, c0, j, k);
+    }
+    /// A(j) from `c0` alone, for kernels that have no registers for the rest.
+    static __device__ __forceinline__ uint4 a(const SharedTables<Tables>& t, std::uint32_t c0, std::uint32_t j,
+                                              const std::uint32_t* k) {
         const std::uint32_t t0 = c0 ^ t.template lookup<3, 3>(k[3] ^ (j << 24));
         return make_uint4(t.template lookup<0, 0>(t0), t.template lookup<3, 3>(t0), t.template lookup<2, 2>(t0),
                           t.template lookup<1, 1>(t0));

@@ -126,9 +126,7 @@ __global__ void __launch_bounds__(GcmPass::threads, 1) gcm_pass_kernel(const __g
             const auto here = static_cast<std::uint32_t>(position), next = here + step;  // wrap around below zero
             uint4 hashed[2];
             const auto key_stream = [&](std::uint32_t block) {
-                const std::uint32_t t0 = counter.c0 ^ tables.template lookup<3, 3>(k[3] ^ ((block + 2) << 24));
-                const uint4 a = make_uint4(tables.template lookup<0, 0>(t0), tables.template lookup<3, 3>(t0),
-                                           tables.template lookup<2, 2>(t0), tables.template lookup<1, 1>(t0));
+                const uint4 a = CounterPrefix<G::tables>::a(tables, counter.c0, block + 2, k);
                 return rounds_from<false, Rounds, 3>(tables, a ^ counter.b, k);
             };
             const bool plain = here != 0 && here < whole && next + 1 < whole && (here + 2) >> 8 == counter.of &&
