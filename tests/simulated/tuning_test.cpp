@@ -8,6 +8,7 @@
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/xts.cuh"
 #include "cuda/tuning/architectures.hpp"
+#include "cuda/tuning/batch_gcm.hpp"
 #include "cuda/tuning/blocks.hpp"
 #include "cuda/tuning/counters.hpp"
 #include "cuda/tuning/gcm.hpp"
@@ -34,6 +35,26 @@ TEST(LaunchTable, SerialBatchesHaveAThreadForEachMessage) {
             }
         }
     }
+}
+
+TEST(GcmPass, IsChosenByGpuAndLengths) {
+    const GcmPassWork pages{.messages = 8192, .blocks = 8192 * 256, .longest = 256, .aad = 2};
+    for (const int capability : {75, 80, 86, 100, 120}) {
+        EXPECT_FALSE(GcmPass::choose(limits_of(132, 227 << 10, capability), pages)) << capability;
+    }
+    const DeviceLimits device = limits_of(132, 227 << 10, 90);
+    ASSERT_TRUE(GcmPass::choose(device, pages));
+    EXPECT_FALSE(GcmPass::choose(limits_of(132, 199 << 10, 90), pages)) << "its shared memory is too small";
+    EXPECT_FALSE(GcmPass::choose(device, {.messages = 1, .blocks = 8, .longest = 8}));
+    // Few messages need several rows each to occupy all multiprocessors; many do not.
+    EXPECT_EQ(GcmPass::choose(device, {.messages = 8448, .blocks = 8448 * 256, .longest = 256})->log_rows, 1U);
+    EXPECT_EQ(GcmPass::choose(device, {.messages = 2112, .blocks = 2112 * 256, .longest = 256})->log_rows, 3U);
+    // The powers account for the ends only if there is one chunk of them, and all messages end alike.
+    GcmPassWork packets{.messages = 1 << 20, .blocks = 16 << 20, .longest = 16};
+    EXPECT_FALSE(GcmPass::choose(device, packets)->weighted);
+    packets.equal_ends = false;
+    EXPECT_TRUE(GcmPass::choose(device, packets)->weighted);
+    EXPECT_TRUE(GcmPass::shape_with(device, {.messages = 1, .blocks = 64, .longest = 64}, 0).weighted);
 }
 
 TEST(LaunchFigures, SayWhatTheyAre) {
