@@ -347,14 +347,14 @@ private:
 }  // namespace
 
 void prepare_gcm(Bucket& bucket, const DeviceLimits& device) {
-    if (bucket.fits_pass && prepare_pass(bucket, device)) return;
+    if (bucket.fits_one_pass && prepare_one_pass(bucket, device)) return;
     sort_by_key(bucket, device);
     prepare_counters(bucket, device);
     bucket.scratch_bytes = Scratch(bucket, device).bytes;
 }
 
 void enqueue_gcm(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream) {
-    if (bucket.pass) return enqueue_pass(bucket, device, stream);
+    if (bucket.one_pass.kernels != GcmOnePass::Kernels::several) return enqueue_one_pass(bucket, device, stream);
     GcmBatchLaunch(bucket, device, stream).enqueue();
 }
 

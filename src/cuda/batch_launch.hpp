@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 
 #include "backend/backend.hpp"
@@ -46,11 +45,11 @@ struct Bucket {
     /// sets the runs for the keys of these groups.
     std::span<KeyRun> runs;
     std::size_t run_groups = 0;
-    bool fits_pass = false;            ///< GCM: all messages satisfy GcmPass::fits
-    std::optional<GcmPassShape> pass;  ///< GCM: set by `prepare` if the batch takes one pass
-    std::uint64_t messages = 0;        ///< number of messages in all groups
-    std::uint64_t units = 0;           ///< set by `prepare`
-    std::uint32_t at_once = 0;         ///< counter modes: units that a warp processes at a time; set by `prepare`
+    bool fits_one_pass = false;  ///< GCM: all messages satisfy GcmOnePass::fits
+    GcmOnePass one_pass;         ///< GCM: set by `prepare`
+    std::uint64_t messages = 0;  ///< number of messages in all groups
+    std::uint64_t units = 0;     ///< set by `prepare`
+    std::uint32_t at_once = 0;   ///< counter modes: units that a warp processes at a time; set by `prepare`
     /// Device memory that only this bucket's kernels use: `prepare` sets its size, and `enqueue` uses it. Its contents
     /// are initially undefined, and are overwritten with zeros when the batch is finished.
     std::size_t scratch_bytes = 0;
@@ -123,7 +122,7 @@ void enqueue_serial(const Bucket& bucket, const DeviceLimits& device, cudaStream
 void prepare_gcm(Bucket& bucket, const DeviceLimits& device);
 void enqueue_gcm(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream);
 /// GCM in one pass. `prepare` returns whether the batch should take it; if not, only the order of groups has changed.
-bool prepare_pass(Bucket& bucket, const DeviceLimits& device);
-void enqueue_pass(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream);
+bool prepare_one_pass(Bucket& bucket, const DeviceLimits& device);
+void enqueue_one_pass(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream);
 
 }  // namespace warpaes::cuda

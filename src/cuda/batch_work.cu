@@ -103,11 +103,11 @@ BucketPlan& BatchWork::plan_for(const MessageGroup& g, std::uint8_t& index) {
     const int rounds = g.rounds();
     const bool is_long =
         (g.mode == Mode::ctr || g.mode == Mode::gcm) && BatchCounters::is_long(context_.limits, g.length);
-    const bool fits_pass = g.mode == Mode::gcm && GcmPass::is_possible(context_.limits) &&
-                           GcmPass::fits(g.length, g.aad_length, g.iv_length);
+    const bool fits_one_pass = g.mode == Mode::gcm && GcmPass::is_possible(context_.limits) &&
+                               GcmOnePass::fits(g.length, g.aad_length, g.iv_length);
     const auto key = static_cast<std::size_t>((static_cast<int>(g.mode) * 2 + (g.direction == Direction::decrypt)) *
                                                   kinds_of_bucket +
-                                              2 * (rounds - 10) + (is_long ? 2 : 0) + (fits_pass ? 1 : 0));
+                                              2 * (rounds - 10) + (is_long ? 2 : 0) + (fits_one_pass ? 1 : 0));
     if (bucket_numbers_[key] == no_bucket) {
         bucket_numbers_[key] = static_cast<std::uint8_t>(plans_.size());
         BucketPlan& plan = plans_.emplace_back();
@@ -115,7 +115,7 @@ BucketPlan& BatchWork::plan_for(const MessageGroup& g, std::uint8_t& index) {
         plan.bucket.direction = g.direction;
         plan.bucket.rounds = rounds;
         plan.bucket.long_messages = is_long;
-        plan.bucket.fits_pass = fits_pass;
+        plan.bucket.fits_one_pass = fits_one_pass;
     }
     index = bucket_numbers_[key];
     return plans_[index];

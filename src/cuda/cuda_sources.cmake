@@ -10,7 +10,7 @@ set(WARPAES_CUDA_SOURCES
     batch_work.cu
     device_calls.cpp
     gcm.cu
-    gcm_pass.cu
+    gcm_one_pass.cu
     key_table.cpp
     lane.cpp
     launch.cpp
@@ -36,6 +36,7 @@ set(WARPAES_CUDA_SOURCES
     kernels/gcm_medium.cu
     kernels/gcm_pass.cu
     kernels/gcm_short.cu
+    kernels/gcm_windows.cu
     kernels/ghash.cu
     kernels/ghash_keys.cu
     kernels/ghash_messages.cu

@@ -9,6 +9,7 @@
 #include "aes/ghash.hpp"
 #include "backend/backend.hpp"
 #include "base/secret.hpp"
+#include "cuda/kernels/batch_params.cuh"
 #include "cuda/tuning/batch_gcm.hpp"
 #include "cuda/tuning/gcm.hpp"
 
@@ -26,14 +27,15 @@ inline void set_weights(std::span<FieldElement> weights, FieldElement first, Fie
     }
 }
 
-/// The values that gcm_long.cu and gcm_pass.cu need for a key. Computing them takes a few hundred products and an
-/// inverse, so the key keeps them.
+/// The values that gcm_long.cu, gcm_pass.cu and gcm_windows.cu need for a key. Computing them takes a few hundred
+/// products and an inverse, so the key keeps them.
 struct GcmWeights {
     FieldElement powers[HashKey::count], row_weights[8], warp_weights[GcmMessage::warps];
     FieldElement inverse;     ///< 1 / H
     FieldElement correction;  ///< for the factor that a chunk's last block has instead of H^1
     /// gcm_pass.cu: H^(4R (s + 1) - 3 + i) at 4s + i for each of its numbers R of rows, and H^0, H^-1 …
     FieldElement pass_powers[GcmPass::most_log_rows + 1][HashKey::count], pass_weights[HashKey::count];
+    GcmWindowWeights windows;
 
     static void make(const ExpandedKey& key, GcmWeights& weights) {
         using G = GcmLong;
@@ -67,6 +69,36 @@ struct GcmWeights {
             }
         }
         set_weights(weights.pass_weights, field_one, weights.inverse);
+        make(h, weights.inverse, weights.windows);
+    }
+
+private:
+    static void make(const HashKey& h, const FieldElement& inverse, GcmWindowWeights& weights) {
+        using G = GcmWindows;
+        // H^(256 (w + 1) - 32 i - q) for the window w, counted backwards from the last one of the chunk.
+        Secret<FieldElement> step(power(h, G::window)), at;
+        const Secret<FieldElement> half(h.powers[31]);
+        *at = power(h, G::window - 32 - 3);
+        for (unsigned w = 0; w < G::chunk; ++w) {
+            set_weights(std::span(weights.powers + 8 * w, 4), *at, h.powers[0]);
+            const Secret<FieldElement> other(multiply(*at, *half));
+            set_weights(std::span(weights.powers + 8 * w + 4, 4), *other, h.powers[0]);
+            *at = multiply(*at, *step);
+        }
+        for (unsigned digit = 0; digit < G::digits; ++digit) {
+            set_weights(weights.windows[digit], field_one, *step);
+            *step = multiply(weights.windows[digit][G::radix - 1], *step);
+        }
+        set_weights(weights.after[0], field_one, inverse);
+        const Secret<FieldElement> sixteen(multiply(weights.after[0][15], inverse));
+        set_weights(weights.after[1], field_one, *sixteen);
+        // Rows are four blocks apart, and warps 64.
+        const Secret<FieldElement> row(weights.after[0][4]), warp(weights.after[1][4]);
+        Secret<FieldElement> first(field_one);
+        for (unsigned w = 0; w < G::together; ++w) {
+            set_weights(std::span(weights.rows + 8 * w, 8), *first, *row);
+            *first = multiply(*first, *warp);
+        }
     }
 };
 

@@ -396,6 +396,46 @@ TEST_P(CudaBatch, MessagesOfGcmInOnePass) {
                {{.count = 9 * times, .length = 600, .iv_length = 12, .aad_length = 1, .wrong_tags = 100}}, 35);
 }
 
+/// Batches that GcmWindows takes: lengths and associated data around its windows of 256 blocks, messages that the
+/// groups of warps share, and a message whose counter goes beyond 16 bits.
+TEST_P(CudaBatch, MessagesOfGcmInWindows) {
+#if defined(WARPAES_SIMT)
+    constexpr std::uint64_t longest = (1 << 20) + 4000;
+#else
+    constexpr std::uint64_t longest = (33 << 20) + 4000;  // more windows than two digits count
+#endif
+    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        std::vector<GroupSpec> mixed{{.count = 1, .length = longest, .iv_length = 12, .aad_length = 28}};
+        for (const std::uint64_t aad : {0, 16, 31, 32, 33, 1024}) {
+            for (const std::uint64_t blocks : {252, 253, 254, 512}) {
+                const std::uint64_t n = mixed.size();
+                mixed.push_back({.count = 1 + n % 2,
+                                 .length = 16 * blocks + n % 3 - 1,
+                                 .iv_length = 12,
+                                 .aad_length = aad,
+                                 .in_place = n % 3 == 0,
+                                 .wrong_tags = n % 4 == 0 ? 30u : 0u,
+                                 .gap = n % 2 == 0 ? 0u : n % 19,
+                                 .shift = n % 6 == 1 ? n % 16 : 0u});
+            }
+        }
+        mixed.push_back({.count = 2, .length = 0, .iv_length = 12, .aad_length = 1});
+        mixed.push_back({.count = 2, .length = 5, .iv_length = 12});
+        check_mode(Mode::gcm, direction, mixed, 36);
+        check_mode(Mode::gcm, direction,
+                   {{.key_bytes = 32,
+                     .count = 7,
+                     .length = 131072,
+                     .iv_length = 12,
+                     .aad_length = 40,
+                     .in_place = true,
+                     .wrong_tags = 30}},
+                   37);
+        check_mode(Mode::gcm, direction,
+                   {{.key_bytes = 24, .count = 2, .length = 1 << 20, .iv_length = 12, .wrong_tags = 50, .gap = 5}}, 38);
+    }
+}
+
 TEST_P(CudaBatch, LongMessagesOfGcm) {
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         std::vector<GroupSpec> own;

@@ -37,15 +37,31 @@ TEST(LaunchTable, SerialBatchesHaveAThreadForEachMessage) {
     }
 }
 
-TEST(GcmPass, IsChosenByGpuAndLengths) {
-    const GcmPassWork pages{.messages = 8192, .blocks = 8192 * 256, .longest = 256, .aad = 2};
+TEST(GcmOnePass, IsChosenByGpuAndLengths) {
+    using enum GcmOnePass::Kernels;
+    const auto kernels_for = [](const DeviceLimits& device, const GcmPassWork& work) {
+        return GcmOnePass::choose(device, work).kernels;
+    };
+    const GcmPassWork packets{.messages = 1 << 16, .blocks = 16 << 16, .longest = 16, .aad = 2},
+        pages{.messages = 256, .blocks = 256 << 16, .longest = 1 << 16, .aad = 2};
     for (const int capability : {75, 80, 86, 100, 120}) {
-        EXPECT_FALSE(GcmPass::choose(limits_of(132, 227 << 10, capability), pages)) << capability;
+        EXPECT_EQ(kernels_for(limits_of(132, 227 << 10, capability), packets), several) << capability;
+        EXPECT_EQ(kernels_for(limits_of(132, 227 << 10, capability), pages), several) << capability;
     }
+    const DeviceLimits device = limits_of(132, 227 << 10, 90), small = limits_of(132, 199 << 10, 90);
+    EXPECT_EQ(kernels_for(device, packets), pass);
+    EXPECT_EQ(kernels_for(device, pages), windows);
+    EXPECT_EQ(kernels_for(small, packets), several) << "its shared memory is too small";
+    EXPECT_EQ(kernels_for(small, pages), several) << "its shared memory is too small";
+    EXPECT_EQ(kernels_for(device, {.messages = 1, .blocks = 8, .longest = 8}), several);
+    // Texts at any address, and two long messages, which occupy all multiprocessors.
+    EXPECT_EQ(kernels_for(device, {.messages = 4096, .blocks = 4096 << 12, .longest = 1 << 12, .aligned = false}),
+              windows);
+    EXPECT_EQ(kernels_for(device, {.messages = 2, .blocks = 2 << 19, .longest = 1 << 19}), windows);
+}
+
+TEST(GcmPass, HasRowsByLengths) {
     const DeviceLimits device = limits_of(132, 227 << 10, 90);
-    ASSERT_TRUE(GcmPass::choose(device, pages));
-    EXPECT_FALSE(GcmPass::choose(limits_of(132, 199 << 10, 90), pages)) << "its shared memory is too small";
-    EXPECT_FALSE(GcmPass::choose(device, {.messages = 1, .blocks = 8, .longest = 8}));
     // Few messages need several rows each to occupy all multiprocessors; many do not.
     EXPECT_EQ(GcmPass::choose(device, {.messages = 8448, .blocks = 8448 * 256, .longest = 256})->log_rows, 1U);
     EXPECT_EQ(GcmPass::choose(device, {.messages = 2112, .blocks = 2112 * 256, .longest = 256})->log_rows, 3U);
@@ -55,6 +71,17 @@ TEST(GcmPass, IsChosenByGpuAndLengths) {
     packets.equal_ends = false;
     EXPECT_TRUE(GcmPass::choose(device, packets)->weighted);
     EXPECT_TRUE(GcmPass::shape_with(device, {.messages = 1, .blocks = 64, .longest = 64}, 0).weighted);
+}
+
+TEST(GcmWindows, CountsTheBlocksOfAMessage) {
+    EXPECT_EQ(GcmWindows::windows_of(0, 0), 1U);
+    // Two blocks before the text, and one of lengths after it.
+    EXPECT_EQ(GcmWindows::windows_of(253 * 16, 32), 1U);
+    EXPECT_EQ(GcmWindows::windows_of(253 * 16 + 1, 0), 2U);
+    EXPECT_EQ(GcmWindows::windows_of(253 * 16, 33), 2U);
+    EXPECT_EQ(GcmWindows::windows_of(0, 258 * 16), 2U);
+    EXPECT_EQ(GcmWindows::windows_of(0, 258 * 16 + 1), 3U);
+    EXPECT_EQ(GcmWindows::windows_of(1 << 30, 0), (1U << 18) + 1);
 }
 
 TEST(LaunchFigures, SayWhatTheyAre) {

@@ -8,6 +8,7 @@
 #include "aes/types.hpp"
 #include "cuda/kernels/key_slot.hpp"
 #include "cuda/kernels/simt.cuh"
+#include "cuda/tuning/batch_gcm.hpp"
 #include "cuda/tuning/ghash.hpp"
 
 namespace warpaes::cuda {
@@ -181,6 +182,29 @@ struct GcmPassParams {
     std::uint32_t weighted;                ///< nonzero: rows have weights
     FieldElement powers[HashKey::count];   ///< contents of the slots; in each slot the lowest exponent is first
     FieldElement weights[HashKey::count];  ///< H^0, H^-1 …
+};
+
+/// Powers of H for gcm_windows.cu.
+struct GcmWindowWeights {
+    FieldElement powers[HashKey::count];          ///< contents of the slots; in each slot the lowest exponent is first
+    FieldElement rows[8 * GcmWindows::together];  ///< by warp and row
+    /// H^256 to the powers 0, 1 … radix - 1, and the same for radix windows and for radix^2 windows.
+    FieldElement windows[GcmWindows::digits][GcmWindows::radix];
+    FieldElement after[2][16];  ///< H^0, H^-1 … and H^0, H^-16 …
+};
+
+/// A sum of GHASH to which groups of warps add.
+struct WindowsSum {
+    unsigned long long high, low;
+};
+
+/// GCM of long messages under one key in one pass (gcm_windows.cu). There are less than 2^32 windows.
+struct GcmWindowsParams {
+    BatchParams batch;  ///< units are windows
+    WindowsSum* sums;   ///< one for each message, initially zero
+    uint4* pads;        ///< E(J0) of every message
+    std::uint32_t decrypts;
+    GcmWindowWeights weights;
 };
 
 /// Wipes the outputs of messages whose `failed` byte is set. Every message has `parts` parts, which are the units.

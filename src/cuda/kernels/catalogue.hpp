@@ -109,6 +109,9 @@ Kernel<RunPowersParams> ghash_run_powers_kernel_for();
 Kernel<GcmRowsParams> ghash_messages_kernel_for(bool wide, bool aligned);
 /// Many messages under one key in one pass, with wide_mma: key stream, GHASH, and tags or their comparison.
 Kernel<GcmPassParams> gcm_pass_kernel_for(int rounds, Direction direction);
+/// The same for long messages.
+Kernel<GcmWindowsParams> gcm_windows_kernel_for(int rounds, Direction direction, bool aligned);
+Kernel<GcmWindowsParams> gcm_settle_windows_kernel_for();
 /// Wipes the outputs of messages that have `failed`, after a pass.
 Kernel<WipeFailedParams> wipe_failed_kernel_for();
 Kernel<GcmBatchParams> gcm_finish_kernel_for();

@@ -61,6 +61,15 @@ __device__ __forceinline__ T* global(T* pointer) {
     return pointer;
 }
 
+/// The same for a pointer to shared memory that shared_apart() returns.
+template <typename T>
+__device__ __forceinline__ T* shared(T* pointer) {
+#if defined(__CUDA_ARCH__)
+    __builtin_assume(__isShared(pointer));
+#endif
+    return pointer;
+}
+
 __device__ __forceinline__ uint4 operator^(uint4 a, uint4 b) {
     return make_uint4(a.x ^ b.x, a.y ^ b.y, a.z ^ b.z, a.w ^ b.w);
 }

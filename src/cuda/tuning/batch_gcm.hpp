@@ -118,6 +118,7 @@ struct GcmPassWork {
     std::uint64_t longest = 0, aad = 0;      ///< the longest text, and the longest associated data
     bool equal = true;                       ///< all texts have the same length
     bool equal_ends = true;                  ///< their lengths are equal modulo four
+    bool aligned = true;                     ///< all texts are aligned to 16 bytes
 };
 
 struct GcmPassShape {
@@ -135,32 +136,16 @@ struct GcmPass {
     static constexpr unsigned rows_per_warp = 8;  ///< rows of wide_mma's operand, of four lanes each
     static constexpr unsigned slots = 16;         ///< each of four powers of H
     static constexpr int tables = 4;
-    static constexpr std::uint64_t most_aad = 1024, most_bytes = 1 << 20;
+    static constexpr std::uint64_t most_blocks = 1 << 16;  ///< of a message
     static constexpr std::uint32_t most_log_rows = 3;
     /// The costs of a tile, of weights, and of a step without text, in steps.
-    static constexpr double tile_cost = 0.6, weights_cost = 0.6, edge_cost = 0.3;
-#if defined(WARPAES_SIMT)
-    static constexpr std::uint64_t least_blocks = 256;  // which the simulated GPU processes in reasonable time
-    static constexpr double several_kernels_fixed = 1e6;
-#else
-    static constexpr std::uint64_t least_blocks = 32768;  ///< all text of the batch
-    static constexpr double several_kernels_fixed = 17;   ///< what several kernels take longer for any text, in steps
-#endif
-    /// The time of several kernels for the text, as a multiple of the steps that it fills: by the average length of the
-    /// messages in blocks, and for long messages of different lengths.
-    static constexpr std::uint64_t short_blocks = 64, long_blocks = 256;
-    static constexpr double several_kernels_short = 1.4, several_kernels = 1.05, several_kernels_long = 0.95,
-                            several_kernels_unequal = 1.25;
-
+    static constexpr double tile_cost = 0.6, weights_cost = 0.6, edge_cost = 0.3, unaligned = 1.45;
     static constexpr std::size_t shared_bytes() {
         return tables * table_bytes_each + slots * 4096 + warps * 32 * block_bytes;
     }
     static constexpr bool is_possible(const DeviceLimits& device) {
         return GhashMma::wide(device) && device.table.tensor_blocks != never &&
                shared_bytes() <= static_cast<std::size_t>(device.shared_bytes_per_block);
-    }
-    static constexpr bool fits(std::uint64_t bytes, std::uint64_t aad, std::size_t iv_bytes) {
-        return bytes <= most_bytes && aad <= most_aad && iv_bytes == gcm_nonce_bytes;
     }
     /// Messages of a tile.
     static constexpr std::uint64_t tile_messages(std::uint32_t log_rows) {
@@ -193,22 +178,97 @@ struct GcmPass {
                 ? static_cast<double>((tiles + multiprocessors - 1) / multiprocessors) * longest
                 : std::max(static_cast<double>(tiles) / static_cast<double>(multiprocessors) * average + average / 2,
                            longest);
+        if (!work.aligned) shape.time *= unaligned;
         return shape;
     }
-    /// The best shape, or none if several kernels take less time.
+    /// The best shape, if the messages are short enough.
     static constexpr std::optional<GcmPassShape> choose(const DeviceLimits& device, const GcmPassWork& work) {
-        if (!is_possible(device) || work.blocks < least_blocks) return std::nullopt;
+        if (!is_possible(device) || work.longest > most_blocks) return std::nullopt;
         GcmPassShape best = shape_with(device, work, 0);
         for (std::uint32_t log_rows = 1; log_rows <= most_log_rows; ++log_rows) {
             const GcmPassShape next = shape_with(device, work, log_rows);
             if (next.time < best.time) best = next;
         }
-        const double steps = static_cast<double>(work.blocks) / (static_cast<double>(device.multiprocessors) * threads);
+        return best;
+    }
+};
+
+/// GCM of long messages under one key in one pass (gcm_windows.cu), with wide_mma.
+struct GcmWindows {
+    static constexpr int threads = 512;
+    static constexpr unsigned together = 4;                      ///< warps that wide_mma takes
+    static constexpr unsigned groups = threads / 32 / together;  ///< groups of a thread block
+    static constexpr unsigned slots = 16;                        ///< each of four powers of H
+    static constexpr unsigned chunk = slots / 2;                 ///< windows of a chunk of powers
+    static constexpr unsigned window = 256;                      ///< blocks
+    static constexpr unsigned radix = 64, digits = 3;            ///< of a number of windows
+    static constexpr int tables = 4;
+    static constexpr unsigned part_bytes = 64;  ///< of shared memory for each warp
+
+    /// Windows of a message: from its associated data or, for E(J0), the block before its text, to its lengths.
+    static constexpr std::uint64_t windows_of(std::uint64_t bytes, std::uint64_t aad_bytes) {
+        const std::uint64_t before = (aad_bytes + 15) / 16;
+        return ((bytes + 15) / 16 + 2) / window + 1 + (before > 2 ? (before - 2 + window - 1) / window : 0);
+    }
+    /// The costs of a window and of a message, in steps of all warps; of the launch and its first and last windows.
+    static constexpr double window_cost = 2.0, message_cost = 3.0, fixed_cost = 3, unaligned = 1.2;
+
+    static constexpr LaunchShape shape(const DeviceLimits& device, std::uint64_t windows) {
+        const std::uint64_t most = (windows + groups - 1) / groups;
+        return {static_cast<int>(std::min(most, static_cast<std::uint64_t>(device.multiprocessors))), threads,
+                tables * table_bytes_each + slots * 4096 + threads / 32 * part_bytes, tables};
+    }
+    /// An estimate, as for GcmPassShape.
+    static constexpr double time(const DeviceLimits& device, const GcmPassWork& work) {
+        const double all_groups = static_cast<double>(device.multiprocessors) * groups;
+        const double windows = static_cast<double>(work.blocks + work.messages * (3 + work.aad)) / window;
+        const double time =
+            (windows * window_cost + static_cast<double>(work.messages) * message_cost) / all_groups + fixed_cost;
+        return work.aligned ? time : unaligned * time;
+    }
+};
+
+/// How a batch of GCM under one key is processed.
+struct GcmOnePass {
+    static constexpr std::uint64_t most_aad = 1024, most_bytes = 1 << 30;
+#if defined(WARPAES_SIMT)
+    static constexpr std::uint64_t least_blocks = 256;  // which the simulated GPU processes in reasonable time
+    static constexpr double several_kernels_fixed = 1e6;
+#else
+    static constexpr std::uint64_t least_blocks = 32768;  ///< all text of the batch
+    static constexpr double several_kernels_fixed = 17;   ///< what several kernels take longer for any text, in steps
+#endif
+    /// The time of several kernels for the text, as a multiple of the steps that it fills: by the average length of the
+    /// messages in blocks, and for long messages of different lengths.
+    static constexpr std::uint64_t short_blocks = 64, long_blocks = 256;
+    static constexpr double several_kernels_short = 1.4, several_kernels = 1.05, several_kernels_long = 1.0,
+                            several_kernels_unequal = 1.25, several_kernels_unaligned = 1.4;
+
+    static constexpr bool fits(std::uint64_t bytes, std::uint64_t aad, std::size_t iv_bytes) {
+        return bytes <= most_bytes && aad <= most_aad && iv_bytes == gcm_nonce_bytes;
+    }
+
+    enum class Kernels { several, pass, windows };
+    Kernels kernels = Kernels::several;
+    GcmPassShape pass;    ///< of Kernels::pass
+    bool aligned = true;  ///< all texts are aligned to 16 bytes
+
+    /// The kernels with the shortest time.
+    static constexpr GcmOnePass choose(const DeviceLimits& device, const GcmPassWork& work) {
+        if (!GcmPass::is_possible(device) || work.blocks < least_blocks) return {};
+        const double steps =
+            static_cast<double>(work.blocks) / (static_cast<double>(device.multiprocessors) * GcmPass::threads);
         const double factor = work.blocks < short_blocks * work.messages  ? several_kernels_short
                               : work.blocks < long_blocks * work.messages ? several_kernels
                               : work.equal                                ? several_kernels_long
                                                                           : several_kernels_unequal;
-        if (best.time > factor * steps + several_kernels_fixed) return std::nullopt;
+        double least = (work.aligned ? 1 : several_kernels_unaligned) * factor * steps + several_kernels_fixed;
+        GcmOnePass best;
+        if (const auto pass = GcmPass::choose(device, work); pass && pass->time <= least) {
+            best = {Kernels::pass, *pass, work.aligned};
+            least = pass->time;
+        }
+        if (GcmWindows::time(device, work) < least) best = {Kernels::windows, {}, work.aligned};
         return best;
     }
 };

@@ -1,4 +1,5 @@
-// Batches of GCM in one pass (kernels/gcm_pass.cu): whether a bucket takes it, and its launches.
+// Batches of GCM in one pass (kernels/gcm_pass.cu, kernels/gcm_windows.cu): whether a bucket takes it, and its
+// launches.
 #include <algorithm>
 #include <numeric>
 
@@ -13,6 +14,8 @@ namespace warpaes::cuda {
 
 namespace {
 
+using Kernels = GcmOnePass::Kernels;
+
 /// The lengths of a bucket's messages, for the estimate of a pass.
 GcmPassWork work_of(const Bucket& bucket) {
     GcmPassWork work;
@@ -25,31 +28,21 @@ GcmPassWork work_of(const Bucket& bucket) {
         work.aad = std::max(work.aad, blocks_of(g.aad_length));
         work.equal_ends = work.equal_ends && blocks % 4 == first % 4;
         work.equal = work.equal && blocks == first;
+        work.aligned = work.aligned && g.alignment == block_bytes;
     }
     return work;
 }
 
-}  // namespace
-
-bool prepare_pass(Bucket& bucket, const DeviceLimits& device) {
-    if (bucket.one_key == nullptr || bucket.groups.empty()) return false;
-    const std::optional<GcmPassShape> shape = GcmPass::choose(device, work_of(bucket));
-    if (!shape) return false;
-    sort_groups(bucket, [](const BatchGroup& g) { return g.length; });
-    number_groups(bucket, [](const BatchGroup&) { return std::uint64_t{0}; });
-    bucket.pass = *shape;
-    return true;
-}
-
 void enqueue_pass(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream) {
     using G = GcmPass;
+    const GcmPassShape& shape = bucket.one_pass.pass;
     const auto& weights = bucket.one_key->derived<GcmWeights>();
     Secret<GcmPassParams> p;
     set_batch(p->batch, bucket);
-    p->log_rows = bucket.pass->log_rows;
-    p->aad_steps = bucket.pass->aad_steps;
+    p->log_rows = shape.log_rows;
+    p->aad_steps = shape.aad_steps;
     p->tiles = static_cast<std::uint32_t>(G::tiles_of(bucket.messages, p->log_rows));
-    p->weighted = bucket.pass->weighted ? 1 : 0;
+    p->weighted = shape.weighted ? 1 : 0;
     // Without weights, the last of the powers belong to positions after a message's end, whose blocks are zero.
     const std::uint64_t after = p->weighted != 0 ? 0 : 3 - blocks_of(bucket.groups.front().length) % 4;
     std::fill_n(p->powers, after, field_one);
@@ -57,6 +50,45 @@ void enqueue_pass(const Bucket& bucket, const DeviceLimits& device, cudaStream_t
               p->powers + after);
     std::copy(std::begin(weights.pass_weights), std::end(weights.pass_weights), p->weights);
     launch(gcm_pass_kernel_for(bucket.rounds, bucket.direction), G::shape(device, p->tiles), stream, *p);
+}
+
+void enqueue_windows(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream) {
+    const GcmWindowWeights& weights = bucket.one_key->derived<GcmWeights>().windows;
+    Secret<GcmWindowsParams> p;
+    set_batch(p->batch, bucket);
+    p->pads = reinterpret_cast<uint4*>(bucket.scratch);
+    p->sums = reinterpret_cast<WindowsSum*>(p->pads + bucket.messages);
+    p->decrypts = bucket.direction == Direction::decrypt ? 1 : 0;
+    p->weights = weights;
+    check(cudaMemsetAsync(p->sums, 0, bucket.messages * sizeof(WindowsSum), stream), "clearing sums");
+    launch(gcm_windows_kernel_for(bucket.rounds, bucket.direction, bucket.one_pass.aligned),
+           GcmWindows::shape(device, bucket.units), stream, *p);
+    launch(gcm_settle_windows_kernel_for(),
+           thread_each(device, 4 * bucket.messages, ThreadEach::threads, ThreadEach::blocks_each), stream, *p);
+}
+
+}  // namespace
+
+bool prepare_one_pass(Bucket& bucket, const DeviceLimits& device) {
+    if (bucket.one_key == nullptr || bucket.groups.empty()) return false;
+    bucket.one_pass = GcmOnePass::choose(device, work_of(bucket));
+    if (bucket.one_pass.kernels == Kernels::several) return false;
+    sort_groups(bucket, [](const BatchGroup& g) { return g.length; });
+    if (bucket.one_pass.kernels == Kernels::pass) {
+        number_groups(bucket, [](const BatchGroup&) { return std::uint64_t{0}; });
+        return true;
+    }
+    number_groups(bucket, [](const BatchGroup& g) { return g.count * GcmWindows::windows_of(g.length, g.aad_length); });
+    bucket.scratch_bytes = bucket.messages * (sizeof(uint4) + sizeof(WindowsSum));
+    return true;
+}
+
+void enqueue_one_pass(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream) {
+    if (bucket.one_pass.kernels == Kernels::pass) {
+        enqueue_pass(bucket, device, stream);
+    } else {
+        enqueue_windows(bucket, device, stream);
+    }
     if (bucket.direction == Direction::encrypt) return;
     WipeFailedParams wipe{};
     wipe.groups = bucket.on_device;

@@ -1,0 +1,254 @@
+// GCM of long messages under one key in one launch and one pass: like gcm_long.cu, but for many messages, each with its
+// own nonce, length and associated data.
+//
+// Windows. The blocks of a message are its associated data, its text and the block of lengths. The counters of the
+// text determine windows of 256 blocks: the block n of the text has the counter n + 2. The windows of all messages form
+// one sequence. Each group of four warps processes an equal share of the sequence, so all groups end together, whatever
+// the lengths are. A share may begin and end within messages. The sum over its windows of a message is then multiplied
+// by a power of H for the windows that follow, and the groups add their sums in device memory. A second kernel settles
+// the tags: in the first one, the other warps of a group would have to wait for the products.
+//
+// Lanes. In a window, the lane 4g + q of warp w has the blocks at j = 64 w + 32 i + 4g + q, for i = 0 and 1. A(j)
+// (ctr.cuh) stays in registers. J0 has the counter 1, so E(J0) is the key stream of the block before the text.
+//
+// Powers. A block has the power H^n if it is the n-th block from the end of the last window. If `left` windows of the
+// share follow, n = 256 (left + 1) - 32 i - q - (64 w + 4g). The term in parentheses is the same for all blocks of a
+// row. The powers omit this term, and a weight for each row corrects for it. The first block of a chunk is then
+// multiplied by H^(256 * chunk), so that the digest of the chunk before is added to it (Horner's rule). A last product
+// with a power of 1 / H corrects for the positions after the lengths.
+#include "cuda/kernels/batch_message.cuh"
+#include "cuda/kernels/catalogue.hpp"
+#include "cuda/kernels/ctr.cuh"
+#include "cuda/kernels/gcm_edges.cuh"
+#include "cuda/kernels/ghash_mma.cuh"
+#include "cuda/tuning/batch_gcm.hpp"
+
+namespace warpaes::cuda {
+
+namespace {
+
+__device__ __forceinline__ void add_to(WindowsSum* sum, FieldElement e) {
+    atomicXor(&sum->high, static_cast<unsigned long long>(e.high));
+    atomicXor(&sum->low, static_cast<unsigned long long>(e.low));
+}
+
+/// A group's current part of a message. It is kept in shared memory, because all registers are needed for the blocks.
+struct WindowsPart {
+    const BatchGroup* group;
+    std::uint64_t index;          ///< of the message within the group
+    std::uint64_t next;           ///< first window of the share's next part
+    std::uint32_t count;          ///< windows of the part
+    std::uint32_t behind;         ///< windows after the part
+    std::uint32_t whole, blocks;  ///< of the message; `blocks` counts a partial block
+    std::uint32_t rest;           ///< bytes of the partial block
+    uint4 between_halves;         ///< for store_half()
+
+    [[nodiscard]] __device__ __forceinline__ BatchMessage message() const volatile { return {group, index}; }
+    [[nodiscard]] __device__ __forceinline__ WindowsSum* sum_in(WindowsSum* sums) const volatile {
+        return global(sums) + group->first_message + index;
+    }
+    [[nodiscard]] __device__ __forceinline__ uint4* between() volatile { return const_cast<uint4*>(&between_halves); }
+    [[nodiscard]] __device__ __forceinline__ uint4* pad_in(uint4* pads) const volatile {
+        return global(pads) + group->first_message + index;
+    }
+};
+static_assert(sizeof(WindowsPart) <= GcmWindows::part_bytes);
+
+/// Stores 64 consecutive blocks of a warp at any address, 32 at a time: `half` is 0 or 1. Each lane stores an aligned
+/// block, which contains the end of the previous lane's block and the beginning of its own. `between` is shared memory
+/// of the warp.
+__device__ __forceinline__ void store_half(std::uint8_t* p, uint4 block, unsigned half, uint4* between) {
+    const auto past = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(p) % block_bytes);
+    const unsigned lane = lane_id();
+    if (past == 0) return store_block(p, block, 16);
+    uint4 before;
+    before.x = __shfl_up_sync(full_warp, block.x, 1);
+    before.y = __shfl_up_sync(full_warp, block.y, 1);
+    before.z = __shfl_up_sync(full_warp, block.z, 1);
+    before.w = __shfl_up_sync(full_warp, block.w, 1);
+    if (half == 0 && lane == warp_lanes - 1) *between = block;
+    __syncwarp();
+    if (half == 1 && lane == 0) before = *between;
+    if (lane == (half == 0 ? 0 : warp_lanes - 1)) store_unaligned(p, block);
+    if (half == 1 || lane != 0)
+        store_block(p - past, block_from<true>(before, block, unsigned{block_bytes} - past), 16);
+}
+
+/// Finds the part that begins at window `at` of the launch and ends at `stop`, or earlier with its message. `group` is
+/// the number of a group that begins at or before `at`, and becomes that of the message.
+__device__ __forceinline__ void find_part(const BatchParams& batch, volatile WindowsPart& part, std::uint32_t& group,
+                                          std::uint64_t at, std::uint64_t stop) {
+    group = walk_to_group<&BatchGroup::first_unit>(batch, group, at);
+    const BatchGroup& its = batch.groups[group];
+    const auto windows = static_cast<std::uint32_t>(GcmWindows::windows_of(its.length, its.aad_length));
+    const auto of_group = static_cast<std::uint32_t>(at - its.first_unit);
+    const std::uint32_t first = of_group % windows;
+    const auto count = static_cast<std::uint32_t>(windows - first < stop - at ? windows - first : stop - at);
+    part.group = &its;
+    part.index = of_group / windows;
+    part.next = at + count;
+    part.count = count;
+    part.behind = windows - first - count;
+    part.whole = static_cast<std::uint32_t>(its.length / block_bytes);
+    part.blocks = static_cast<std::uint32_t>(blocks_of(its.length));
+    part.rest = static_cast<std::uint32_t>(its.length % block_bytes);
+}
+
+template <int Rounds, bool Encrypts, bool Aligned>
+__global__ void __launch_bounds__(GcmWindows::threads, 1)
+    gcm_windows_kernel(const __grid_constant__ GcmWindowsParams p) {
+    using G = GcmWindows;
+    using H = Powers<G::slots, has_wide_mma>;
+    const SharedTables<G::tables> tables;
+    const H powers(table_bytes<G::tables>);
+    const unsigned of_block = threadIdx.x / warp_lanes, warp = of_block % G::together, lane = lane_id(), q = lane % 4;
+    volatile WindowsPart& part = *reinterpret_cast<volatile WindowsPart*>(
+        shared(shared_apart() + table_bytes<G::tables> + G::slots * H::slot_bytes + of_block * G::part_bytes));
+    const std::uint32_t* const k = p.batch.round_keys;
+    powers.fill(p.weights.powers);
+    tables.fill(te0_table);  // ends with a barrier
+
+    const std::uint64_t shares = std::uint64_t{gridDim.x} * G::groups;
+    const std::uint64_t share = of_block / G::together * std::uint64_t{gridDim.x} + blockIdx.x;
+    const std::uint64_t stop = p.batch.units * (share + 1) / shares;
+    std::uint64_t at = p.batch.units * share / shares;
+    std::uint32_t group = at < stop ? find_group<&BatchGroup::first_unit>(p.batch, at) : 0;
+    for (; at < stop; at = part.next) {
+        __syncwarp();  // all lanes have read the previous part
+        find_part(p.batch, part, group, at, stop);
+        // The number of this warp's first block in the window; negative before the text.
+        int first = static_cast<int>(((part.blocks + 2) / G::window + 1 - part.behind - part.count) * G::window - 2 +
+                                     2 * warp_lanes * warp);
+        const std::uint8_t* in;
+        std::uint8_t* out;
+        {
+            const BatchMessage m = part.message();
+            const std::int64_t bytes = (static_cast<std::int64_t>(first) + lane) * std::int64_t{block_bytes};
+            in = global(m.group->input) + m.index * m.group->input_stride + bytes;
+            out = global(m.group->output) + m.index * m.group->output_stride + bytes;
+        }
+        CounterPrefix<G::tables> prefix;
+        uint4 a[2];
+        RowCounts counts;
+#pragma unroll 1
+        for (std::uint32_t left = part.count; left-- != 0;
+             first += G::window, in += G::window * block_bytes, out += G::window * block_bytes) {
+            const std::uint32_t g = static_cast<std::uint32_t>(first + 2) / G::window;
+            const bool begins = left + 1 == part.count;
+            if (begins || g % 256 == 0) {
+                const BatchMessage m = part.message();
+                const std::uint32_t j = 2 * warp_lanes * warp + lane;
+                prefix.set(tables, nonce_block(*m.group, m.index, g / 256 << 16), k);
+                a[0] = prefix.a(tables, j, k);
+                a[1] = prefix.a(tables, j + warp_lanes, k);
+            }
+            uint4 hashed[2];
+            // Blocks around each block belong to the text, too, so load_inner_block() may load them.
+            if (first > 0 && static_cast<std::uint32_t>(first) + 2 * warp_lanes < part.whole) {
+                uint4 text[2];
+#pragma unroll
+                for (unsigned i = 0; i < 2; ++i) {
+                    const std::uint8_t* const from = in + i * warp_lanes * block_bytes;
+                    text[i] = Aligned ? load_block_early(from, 16) : load_inner_block<true>(from);
+                }
+                const uint4 b = prefix.b(tables, g % 256, k);
+                hashed[0] = text[0];
+                hashed[1] = text[1];
+                // A loop, because the compiler would compute the base address of every lookup of both blocks.
+#pragma unroll 1
+                for (unsigned i = 0; i < 2; ++i) {
+                    const uint4 here = i == 0 ? hashed[0] : hashed[1];
+                    const uint4 result = rounds_from<false, Rounds, 3>(tables, (i == 0 ? a[0] : a[1]) ^ b, k) ^ here;
+                    if constexpr (Aligned) {
+                        store_block(out + i * warp_lanes * block_bytes, result, 16);
+                    } else {
+                        store_half(out + i * warp_lanes * block_bytes, result, i, part.between());
+                    }
+                    if (Encrypts && i == 0) hashed[0] = result;
+                    if (Encrypts && i == 1) hashed[1] = result;
+                }
+            } else {
+                const uint4 b = prefix.b(tables, g % 256, k);
+#pragma unroll 1
+                for (unsigned i = 0; i < 2; ++i) {
+                    const BatchMessage m = part.message();
+                    const int number = first + static_cast<int>(lane + i * warp_lanes);
+                    const auto block = static_cast<std::uint32_t>(number);  // wraps around before the text
+                    const std::uint32_t shift = i * warp_lanes * unsigned{block_bytes}, alignment = Aligned ? 16 : 1;
+                    const bool is_text = block < part.blocks, is_whole = block < part.whole;
+                    uint4 here = is_whole  ? load_block(in + shift, alignment)
+                                 : is_text ? load_part(in + shift, part.rest)
+                                           : edge_at(m, number, part.blocks);
+                    if (__any_sync(full_warp, is_text || number == -1)) {
+                        uint4 result = rounds_from<false, Rounds, 3>(tables, (i == 0 ? a[0] : a[1]) ^ b, k);
+                        if (number == -1) *part.pad_in(p.pads) = result;  // E(J0)
+                        result = result ^ here;
+                        if (is_whole) {
+                            store_block(out + shift, result, alignment);
+                        } else if (is_text) {
+                            result = first_bytes(result, part.rest);
+                            store_tail(out + shift, result, part.rest);
+                        }
+                        if (Encrypts && is_text) here = result;
+                    }
+                    if (i == 0) hashed[0] = here;
+                    if (i == 1) hashed[1] = here;
+                }
+                __syncwarp();
+            }
+            const unsigned slot = 2 * (left % G::chunk) + 1;
+            const bool starts_chunk = slot == G::slots - 1;
+            if (starts_chunk && !begins) {
+                const uint4 digest = counts.digest(q);
+                if (q == 0) hashed[0] = hashed[0] ^ digest;
+            }
+            powers.begin();
+            powers.multiply(counts, hashed[0], slot, !starts_chunk && !begins);
+            powers.multiply(counts, hashed[1], slot - 1, true);
+            powers.end();
+        }
+        FieldElement sum = product_by_four(element_of(counts.digest(q)), p.weights.rows[8 * warp + lane / 4]);
+        for (unsigned lanes = 4; lanes < warp_lanes; lanes *= 2) {
+            sum = sum ^ shuffle_xor(sum, static_cast<int>(lanes));
+        }
+        std::uint32_t behind = part.behind;
+        for (unsigned digit = 0; behind != 0; ++digit, behind /= G::radix) {
+            if (behind % G::radix != 0) sum = product_by_four(sum, p.weights.windows[digit][behind % G::radix]);
+        }
+        if (lane == 0) add_to(part.sum_in(p.sums), sum);
+    }
+}
+
+/// Four lanes settle the tag of each message.
+__global__ void __launch_bounds__(ThreadEach::threads)
+    gcm_settle_windows_kernel(const __grid_constant__ GcmWindowsParams p) {
+    const std::uint64_t lanes = global_threads();
+    // All lanes of a warp take part in the products.
+    for (std::uint64_t at = global_thread(); at - lane_id() < 4 * p.batch.messages; at += lanes) {
+        const bool present = at / 4 < p.batch.messages;
+        const std::uint64_t number = present ? at / 4 : p.batch.messages - 1;
+        const BatchMessage m(p.batch, number);
+        FieldElement sum{p.sums[number].high, p.sums[number].low};
+        const std::uint32_t after =
+            GcmWindows::window - 1 - static_cast<std::uint32_t>(blocks_of(m.group->length) + 2) % GcmWindows::window;
+        sum = product_by_four(product_by_four(sum, p.weights.after[0][after % 16]), p.weights.after[1][after / 16]);
+        if (present && at % 4 == 0) (void)settle_tag(m, block_of(sum) ^ p.pads[number], p.decrypts != 0);
+    }
+}
+
+}  // namespace
+
+Kernel<GcmWindowsParams> gcm_settle_windows_kernel_for() {
+    return &gcm_settle_windows_kernel;
+}
+
+Kernel<GcmWindowsParams> gcm_windows_kernel_for(int rounds, Direction direction, bool aligned) {
+    const bool encrypts = direction == Direction::encrypt;
+    return with_rounds(rounds, [&]<int Rounds>() -> Kernel<GcmWindowsParams> {
+        if (aligned)
+            return encrypts ? &gcm_windows_kernel<Rounds, true, true> : &gcm_windows_kernel<Rounds, false, true>;
+        return encrypts ? &gcm_windows_kernel<Rounds, true, false> : &gcm_windows_kernel<Rounds, false, false>;
+    });
+}
+
+}  // namespace warpaes::cuda
