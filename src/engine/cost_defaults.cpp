@@ -71,7 +71,7 @@ CostTable cpu_costs(const std::string& name, unsigned threads) {
             Cost all{.fixed = call};
             all.byte.fill(1 / std::min(cores * memory, machine_memory));
             const double together = is_chained(c) ? interleaved(name, rate) : rate;
-            Cost batch{.fixed = 20e-6, .message = 0.2e-6 / cores, .key = 0.3e-6 / cores};
+            Cost batch{.fixed = 20e-6, .message = 0.05e-6 / cores, .key = 0.3e-6 / cores};
             batch.byte.fill(1 / std::min(cores * std::min(together, one_core_memory), machine_memory));
             batch.serial_byte = is_chained(c) ? 1 / rate : 0;
             const auto work_class = static_cast<WorkClass>(c);
@@ -130,19 +130,19 @@ CostTable gpu_costs(const BackendInfo& info, unsigned threads) {
                 pageable_end};
             const auto work_class = static_cast<WorkClass>(c);
             const unsigned bits = k == 0 ? 128 : 256;
-            const auto batch_of = [&](Cost cost, double more) {
+            const auto batch_of = [&](Cost cost, double more, double message) {
                 cost.fixed += more;
-                cost.message = 3e-9 / size;
+                cost.message = message;
                 cost.key = 3e-9 / size;
                 return cost;
             };
             table.set(work_class, Way::device, bits, device);
             table.set(work_class, Way::page_locked, bits, locked);
             table.set(work_class, Way::pageable, bits, pageable);
-            table.set(work_class, Way::device_batch, bits, batch_of(device, 20e-6));
+            table.set(work_class, Way::device_batch, bits, batch_of(device, 20e-6, 3e-9 / size));
             locked.in_flight = pageable.in_flight = gpu_batch_in_flight;
-            table.set(work_class, Way::page_locked_batch, bits, batch_of(locked, 30e-6));
-            table.set(work_class, Way::pageable_batch, bits, batch_of(pageable, 40e-6));
+            table.set(work_class, Way::page_locked_batch, bits, batch_of(locked, 30e-6, 3e-9 / size));
+            table.set(work_class, Way::pageable_batch, bits, batch_of(pageable, 40e-6, 20e-9));
         }
     }
     return table;

@@ -161,5 +161,26 @@ TEST(DefaultCosts, AChainWaitsLongerUnderALongerKey) {
     }
 }
 
+/// Sixteen threads encrypt short messages in pageable memory faster than a GPU, which receives a copy of each.
+TEST(DefaultCosts, ShortMessagesInPageableMemoryStayOnTheCpu) {
+    BackendInfo gpu;
+    gpu.name = "cuda";
+    gpu.gpu = true;
+    gpu.multiprocessors = 132;
+    BackendInfo cpu;
+    cpu.name = "vaes";
+    const CostTable on_gpu = default_costs(gpu, 16), on_cpu = default_costs(cpu, 16);
+    for (const WorkClass work_class : {WorkClass::ctr, WorkClass::gcm_encrypt, WorkClass::gcm_decrypt}) {
+        for (const std::uint64_t bytes : {16, 64, 256, 1500}) {
+            const std::uint64_t messages = (256 << 20) / bytes;
+            for (const std::uint64_t keys : {std::uint64_t{1}, std::uint64_t{64}, messages}) {
+                EXPECT_LT(on_cpu.find(work_class, Way::batch, 128)->seconds(256 << 20, messages, bytes, keys),
+                          on_gpu.find(work_class, Way::pageable_batch, 128)->seconds(256 << 20, messages, bytes, keys))
+                    << bytes << " bytes, " << keys << " keys";
+            }
+        }
+    }
+}
+
 }  // namespace
 }  // namespace warpaes
