@@ -10,7 +10,7 @@ sources = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh' 'lab/*
 
 each_source = printf '%s\n' $(sources) | xargs -P "$$(nproc)" -n 32
 
-.PHONY: help demo test check-all gpu-test bench compare python-bench bulk-bench cluster-test provider-bench deb asan tsan faults fuzz cuda arm clang tidy docs site recording format check-format lint wheel install uninstall install-lab clean
+.PHONY: help demo test check-all gpu-test bench compare python-bench bulk-bench cluster-test provider-bench server-bench deb asan tsan faults fuzz cuda arm clang tidy docs site recording format check-format lint wheel install uninstall install-lab clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
@@ -58,6 +58,10 @@ bulk-bench: ## compare `warpaes bulk` with a loop of pyca and boto3; measure lar
 provider-bench: ## compare the provider with OpenSSL's default provider; writes a record
 	@tools/build default warpaes_provider provider_speed
 	@tools/provider_bench.py
+
+server-bench: ## measure the processor time of nginx with and without the provider; writes a record
+	@tools/build default warpaes_provider
+	@tools/server_bench.py
 
 cluster-test: ## run `warpaes bulk` on a local Ray cluster, with a faulty object store and killed workers
 	@tools/setup cluster

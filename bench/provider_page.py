@@ -1,4 +1,6 @@
-"""Generates the figures of docs/provider.md from the newest record of each processor in bench/results/provider."""
+"""Generates the figures of docs/provider.md from the newest record of each processor in bench/results/provider and
+bench/results/server.
+"""
 
 from __future__ import annotations
 
@@ -54,6 +56,29 @@ def figures(record: dict) -> str:
     )
 
 
+def of_a_server(record: dict) -> str:
+    """Return the processor time of nginx."""
+    lines = [
+        [
+            row["cipher"],
+            *(number(row[f"{who}_s_per_gb"]) for who in ("default", "warpaes")),
+            f"{100 - 100 * row['warpaes_s_per_gb'] / row['default_s_per_gb']:.0f} %",
+        ]
+        for row in record["rows"]
+    ]
+    host = record["host"]
+    return "\n\n".join(
+        [
+            "The next table shows the processor time of nginx, in seconds per GB, for a large file that it sends by TLS. "
+            "The time includes reading the file and writing to the socket:",
+            table(["", "default", "warpaes", "saved"], lines),
+            f"*{host['cpu']}, {host['cores']} cores, nginx {record['nginx']}, OpenSSL {record['openssl']}; "
+            f"{record['date'][:10]}, {commit_of(record)}. Each figure is the shortest of {record['samples']} samples; "
+            "the servers with the two providers deliver in turn.*",
+        ]
+    )
+
+
 def on_a_gpu(record: dict) -> str:
     """Return the figures that `make gpu-test` measured on a GPU."""
     places = ("page-locked", "page-locked, in place", "pageable", "device")
@@ -82,10 +107,13 @@ def on_a_gpu(record: dict) -> str:
 def render(page: str) -> dict[str, str]:
     folder = RESULTS / "provider"
     records = sorted(read(folder) if folder.exists() else [], key=lambda record: record["date"])
+    folder = RESULTS / "server"
+    servers = sorted(read(folder) if folder.exists() else [], key=lambda record: record["date"])
     gpus = [record for record in read(RESULTS) if record.get("provider")]
     none = "There is no record yet. `make provider-bench` measures this machine."
     newest = {record["host"]["cpu"]: record for record in records}
     texts = [figures(record) for record in newest.values()] if newest else [none]
+    texts += [of_a_server(record) for record in {record["host"]["cpu"]: record for record in servers}.values()]
     if gpus:
         texts.append(on_a_gpu(max(gpus, key=lambda record: record["provider"][0]["date"])))
     return {PAGE: with_figures(page, "\n\n".join(texts))}
