@@ -31,8 +31,9 @@
 //
 //  - A block is a uint4 in memory order: x contains bytes 0 to 3, with byte 0 in its low bits. A 16-byte load therefore
 //    reads the input of FIPS 197, and a 16-byte store writes its output. The words of a key have the same byte order.
-//  - Constant time: no branch and no address depends on a key or on data, except that a table lookup uses one byte as
-//    its index. A lane reads only its own bank of shared memory, so a lookup takes one pass for any value of the byte.
+//  - Constant time: no branch and no address depends on a key or on data, except that a table lookup uses one secret
+//    byte as its index. A lane reads only its own bank of shared memory, so a lookup takes one pass for any value of
+//    the byte.
 //  - The number of key bits is 128, 192 or 256. Any other number does not compile.
 //  - Functions are inlined into the calling kernel and keep their state in its registers. The functions themselves are
 //    stateless, and every thread may call them at any time. Only load() must be called by all threads of a block

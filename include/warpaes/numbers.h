@@ -1,9 +1,9 @@
 /*
  * warpaes: random numbers from a key, in host or device memory. The rules in warpaes.h also apply here.
  *
- * The numbers are a function of AES-CTR's key stream: the key and the counter determine every bit of them, on every
- * machine. The generator has no state. It is intended for simulations, noise and initial weights that must be secret,
- * reproducible, or started at any position. Use drbg.h or the operating system for keys and nonces.
+ * The numbers are a function of AES-CTR's key stream: the key and the counter determine every bit, and every machine
+ * computes the same bits. The generator has no state. It is intended for simulations, noise and initial weights that
+ * must be secret, reproducible, or started at any position. Use drbg.h or the operating system for keys and nonces.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

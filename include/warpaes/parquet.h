@@ -6,7 +6,7 @@
  * the ciphertext and a tag of 16 bytes (pages of AES_GCM_CTR_V1 have no tag).
  *
  * The functions below turn a chunk into its plain view: bytes of the same length, in which every page header and page
- * is at the place of its modules. The header fills the bytes that lengths, nonces and tags leave free: its
+ * is located where its module was. The header fills the bytes that lengths, nonces and tags leave free: its
  * `compressed_page_size` becomes the length of the plain page, its `crc`, which covers the ciphertext, is left out, and
  * a binary field that every reader ignores fills the rest. Offsets and sizes in footers and indexes therefore stay
  * valid, and any Parquet reader can read the view.

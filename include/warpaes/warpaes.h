@@ -8,8 +8,8 @@
  *    the call's result if it has one (`error`), or in the handle (warpaes_context_error and similar functions), and
  *    always in warpaes_last_error() on the same thread. No exception crosses this boundary. No function prints or
  *    exits.
- *  - A call's input is const. Output other than the status is a separate struct, and the pointer to the struct may be
- *    NULL where the function's comment allows it.
+ *  - A call's input is const. Output other than the status is written to a separate struct. The pointer to this struct
+ *    may be NULL where the function's comment allows it.
  *  - Initialise a struct that has a `struct_size` with its macro WARPAES_*_INIT. The macro sets the size, and each
  *    input field to its default. The default is 0 or NULL, so `= {0}` with `struct_size` set to the struct's sizeof is
  *    equivalent, except: `device` is -1 in warpaes_engine_options and warpaes_tuning; `entry_size` and `result_size` in
@@ -35,7 +35,7 @@
  *  - No buffer that a call reads may change until the call has returned, or the batch is finished. GCM and CCM read the
  *    text twice, as other libraries do: once for the tag and once for the output. If a process or thread writes to the
  *    text between the two reads (to a file mapped by mmap, to a shared arena), altered plaintext may be returned as
- *    authentic. If others can write to the data, copy it to your own memory first.
+ *    authentic. If another process or thread can write to the data, copy it to private memory first.
  *  - After fork(), the child may use the parent's engines, keys, keysets, readers, arenas and finished batches; they
  *    compute on the CPU, with the child's own threads. For the following handles, calls return WARPAES_ERROR_STATE with
  *    a message that names the owning process: writers; contexts that encrypt under an IV, until they get another IV;
@@ -79,7 +79,8 @@ typedef enum warpaes_status {
     WARPAES_ERROR_ARGUMENT = 2,         /**< A null pointer, an unknown value, or fields that contradict each other. */
     WARPAES_ERROR_KEY_LENGTH = 3,       /**< A key's length is not 16, 24 or 32 bytes. */
     WARPAES_ERROR_IV_LENGTH = 4,        /**< The mode does not accept an IV of this length. Most modes require 16 bytes,
-                                             ECB and CMAC 0, GCM at least 1; for the other modes see warpaes_message. */
+                                             ECB and CMAC require 0, and GCM requires at least 1; for the other modes
+                                             see warpaes_message. */
     WARPAES_ERROR_DATA_LENGTH = 5,      /**< The mode does not accept a message of this length. For example, ECB and CBC
                                              without padding require whole 16-byte blocks. */
     WARPAES_ERROR_PADDING = 6,          /**< PKCS#7 padding is wrong: the key or the IV is wrong, or the data is
@@ -239,29 +240,31 @@ WARPAES_API size_t warpaes_backend_count(void);
 /** Entry `index` of the list: first the CPU backends, ending with the best, then the CUDA devices. Thread-safe. */
 WARPAES_API warpaes_status warpaes_backend_query(size_t index, warpaes_backend_info* info);
 
-/** Name `index` of all backends, those of CPUs first and the GPU's last; NULL beyond the last. Needs no driver. */
+/** Name `index` in the list of all backends: first the CPU backends, then the GPU backend. NULL beyond the last name.
+ * Does not load the GPU driver. */
 WARPAES_API const char* warpaes_backend_name(size_t index);
 
-/** Kinds of memory: the place of existing data or of an allocation. */
+/** The kind of memory that contains existing data, or that is to be allocated. */
 typedef enum warpaes_memory {
     WARPAES_MEMORY_PAGEABLE = 0,    /**< Ordinary memory. */
     WARPAES_MEMORY_PAGE_LOCKED = 1, /**< Copies to and from a GPU at full speed. Pageable on machines without a GPU. */
     WARPAES_MEMORY_DEVICE = 2,      /**< Memory of a CUDA device. */
     WARPAES_MEMORY_SHARED = 3       /**< Like PAGE_LOCKED, but other processes may map it. Only for arenas. Pageable
-                                         where CUDA locks no pages of ordinary memory (confidential computing). */
+                                         where CUDA cannot lock pages of ordinary memory (confidential computing). */
 } warpaes_memory;
 
 /** "pageable", "page-locked", "device" or "shared"; NULL for other values. */
 WARPAES_API const char* warpaes_memory_name(warpaes_memory memory);
 
-/** Allocates `bytes` of zeroed memory, aligned to 4096 (DEVICE: to 256). `device`: device number, for DEVICE only. Not
-    SHARED. Thread-safe. */
+/** Allocates `bytes` of zeroed memory, aligned to 4096 bytes (DEVICE: to 256). `device` is the device number and is
+    used only for DEVICE. SHARED is refused. Thread-safe. */
 WARPAES_API warpaes_status warpaes_alloc(warpaes_engine* engine, warpaes_memory memory, int32_t device, uint64_t bytes,
                                          void** pointer);
 /** Wipes and releases memory that warpaes_alloc allocated for this engine. Ignores NULL and any other pointer.
  * Thread-safe. */
 WARPAES_API void warpaes_free(warpaes_engine* engine, void* pointer);
-/** Copies between any two kinds of memory, after all work enqueued on the default stream. Complete on return. */
+/** Copies between any two kinds of memory, after all work enqueued on the default stream. The copy is complete on
+ * return. */
 WARPAES_API warpaes_status warpaes_copy(warpaes_engine* engine, void* to, const void* from, size_t bytes);
 
 /* ------------------------------------------------------------------------------------------------------------- key */
@@ -291,14 +294,14 @@ typedef struct warpaes_part {
  * only the blocks that contain the range, and `output` receives only the range, `range_len` bytes. A range cannot be
  * combined with PKCS7. In place means output == input; a range cannot be processed in place.
  *
- * GCM: `iv` of 1 byte or more (12 bytes is usual and fastest; never use an IV twice with the same key, and use at most
- * 2^32 random IVs of 12 bytes per key, SP 800-38D 8.3), `aad` and `tag`; at most 2^36 - 32 bytes. Encryption writes
- * `tag`. Decryption compares it in constant time; if it is wrong, decryption wipes the output and returns
- * WARPAES_ERROR_AUTHENTICATION. Ranges are not supported.
+ * GCM: `iv` of 1 byte or more (12 bytes is usual and fastest), `aad` and `tag`; `input` of at most 2^36 - 32 bytes.
+ * Never use an IV twice with the same key, and use at most 2^32 random IVs of 12 bytes per key (SP 800-38D, 8.3).
+ * Encryption writes `tag`. Decryption compares it in constant time; if it is wrong, decryption wipes the output and
+ * returns WARPAES_ERROR_AUTHENTICATION. Ranges are not supported.
  *
- * CCM: like GCM, but `iv` of 7 to 13 bytes (a shorter IV allows a longer message: 2^16 - 1 bytes with 13), and `tag` of
- * 4, 6, 8, 10, 12, 14 or 16 bytes. CMAC: `tag`, of 4 to 16 bytes, authenticates `input`; there is no IV, and `output`
- * is ignored. Decryption compares the tag.
+ * CCM: like GCM, but with an `iv` of 7 to 13 bytes and a `tag` of 4, 6, 8, 10, 12, 14 or 16 bytes. A shorter IV allows
+ * a longer message; with 13 bytes, a message has at most 2^16 - 1 bytes. CMAC: `tag`, of 4 to 16 bytes, authenticates
+ * `input`; there is no IV, and `output` is ignored. Decryption compares the tag.
  *
  * XTS: `key` and `tweak_key` are both AES-128 or both AES-256, and must differ (FIPS 140-3 IG C.I). The message
  * consists of consecutive data units of `data_unit_len` bytes (16 to 2^24; 0: the complete message is one unit). The
@@ -308,17 +311,18 @@ typedef struct warpaes_part {
  * because LUKS counts 512-byte sectors). A range consists of complete units.
  *
  * KW: encryption wraps `input` of 16 bytes or more, a multiple of 8, and writes 8 more bytes than it reads. KWP wraps 1
- * to 2^32 - 1 bytes, and writes that length rounded up to a multiple of 8, plus 8. `iv` is NULL, or a check value that
- * replaces the standard's: 8 bytes for KW and 4 for KWP. Decryption writes 8 bytes fewer than it reads. The result's
- * output_len is the length of the message, which for KWP is up to 7 bytes shorter. If the check value is wrong,
- * decryption wipes the output and returns WARPAES_ERROR_AUTHENTICATION.
+ * to 2^32 - 1 bytes, and writes the length rounded up to a multiple of 8, plus 8 bytes. `iv` is NULL, or a check value
+ * that replaces the standard's: 8 bytes for KW and 4 for KWP. Decryption writes 8 bytes fewer than it reads. The
+ * result's output_len is the length of the message, which for KWP may be up to 7 bytes less than the bytes written. If
+ * the check value is wrong, decryption wipes the output and returns WARPAES_ERROR_AUTHENTICATION.
  *
  * SIV: `mac_key` (K1 of RFC 5297) and `key` (K2), of the same length. `tag` is V, 16 bytes; RFC 5297 puts it before the
  * ciphertext. The associated data is either one component, `aad` (none if NULL), or the `aad_count` components of
  * `aad_list`. `iv`, of any length, is the component after them; NULL means that there is no such component. At most 126
  * components are allowed, including `iv`.
  *
- * GCM-SIV: like GCM, but AES-128 or AES-256, `iv` of 12 bytes, `tag` of 16, message and `aad` of at most 2^36 bytes.
+ * GCM-SIV: like GCM, but only AES-128 or AES-256, with an `iv` of 12 bytes and a `tag` of 16 bytes. `input` and `aad`
+ * have at most 2^36 bytes each.
  *
  * If the input and output of GCM-SIV are in the memory of one GPU, that GPU computes the message, after the work on its
  * default stream. CPUs process all other messages of KW, KWP, SIV and GCM-SIV, as a whole: data in device memory is
@@ -373,8 +377,8 @@ typedef struct warpaes_result {
     uint64_t output_len;   /**< Length written (CFB1 in bits: in bits); if the capacity was too small, the required
                               size. */
     uint32_t notes;        /**< WARPAES_NOTE_* */
-    int32_t device;        /**< The CUDA device that ran it; -1: the CPU. */
-    const char* backend;   /**< The backend that ran it; "" if none did. Static storage. */
+    int32_t device;        /**< The CUDA device that ran the call; -1: the CPU. */
+    const char* backend;   /**< The backend that ran the call; "" if none did. Static storage. */
     char error[WARPAES_ERROR_BYTES]; /**< The error message; "" for WARPAES_OK. */
 } warpaes_result;
 
@@ -422,8 +426,8 @@ WARPAES_API void warpaes_arena_destroy(warpaes_arena* arena);
 /** The arena's first byte: its address in this process, or on the device. */
 WARPAES_API void* warpaes_arena_data(const warpaes_arena* arena);
 WARPAES_API uint64_t warpaes_arena_size(const warpaes_arena* arena);
-/** SHARED: a descriptor to map (MAP_SHARED) or to send to another process. The arena owns it: do not close it. -1 for
- * other kinds of memory. */
+/** SHARED: a descriptor that can be mapped (MAP_SHARED) or sent to another process. The arena owns the descriptor: do
+ * not close it. -1 for other kinds of memory. */
 WARPAES_API int warpaes_arena_fd(const warpaes_arena* arena);
 
 /**
@@ -441,8 +445,9 @@ typedef struct warpaes_elements {
 
 /**
  * `count` messages of the same shape, often only one. The rules of warpaes_message for modes, lengths and IVs apply,
- * but padding and ranges are not supported. CCM requires an IV of 7 to 13 bytes and a tag of 4 to 16 bytes, an even
- * number. CMAC has no IV and no output, and a tag of 4 to 16 bytes. Decryption of GCM, CCM and CMAC compares the tag.
+ * but padding and ranges are not supported. CCM requires an IV of 7 to 13 bytes and a tag of an even number of bytes
+ * from 4 to 16. CMAC has no IV and no output, and a tag of 4 to 16 bytes. Decryption of GCM, CCM and CMAC compares the
+ * tag.
  *
  * `key` is the key for all messages. If it is NULL, `keys` contains `key_len` bytes for each message. XTS requires
  * `key` and `tweak_key`.
@@ -479,8 +484,8 @@ typedef struct warpaes_batch_entry {
  * finished. */
 typedef struct warpaes_entry_result {
     /** WARPAES_OK; or the entry's fault, and then the entry was not processed; or WARPAES_ERROR_AUTHENTICATION if
-     * `failures` is not 0; or the reason why work on the entry stopped, for example CANCELLED. In the last case its
-     * outputs are undefined, but contain no plaintext that is not authentic. */
+     * `failures` is not 0; or the reason why work on the entry stopped, for example CANCELLED. In the last case, the
+     * entry's outputs are undefined, but contain no plaintext that is not authentic. */
     warpaes_status status;
     uint32_t reserved;
     uint64_t failures; /**< Number of messages that are not authentic. Their outputs are wiped; the other outputs are
@@ -654,13 +659,13 @@ WARPAES_API int warpaes_batch_poll(const warpaes_batch* batch);
  * number of times. While a call without a limit waits, it executes tasks of the batch in place of one of the engine's
  * threads. */
 WARPAES_API warpaes_status warpaes_batch_wait(warpaes_batch* batch, uint64_t milliseconds);
-/** A descriptor that becomes readable (poll, epoll, select) when the batch is finished. The batch owns it; do not read
- * from it or close it. -1 if the system cannot create a descriptor. Thread-safe. */
+/** A descriptor that becomes readable (poll, epoll, select) when the batch is finished. The batch owns the descriptor;
+ * do not read from it or close it. -1 if the system cannot create a descriptor. Thread-safe. */
 WARPAES_API int warpaes_batch_fd(warpaes_batch* batch);
 /** Drops the work that has not started. An entry gets WARPAES_ERROR_CANCELLED if any part of it is dropped. Returns
  * immediately. */
 WARPAES_API void warpaes_batch_cancel(warpaes_batch* batch);
-/** The result of a finished batch. WARPAES_ERROR_STATE if it is not finished. */
+/** The result of a finished batch. WARPAES_ERROR_STATE if the batch is not finished. */
 WARPAES_API warpaes_status warpaes_batch_query(const warpaes_batch* batch, warpaes_batch_result* result);
 /** The outcome of entry `index` of a finished batch. WARPAES_ERROR_STATE if the batch is not finished. */
 WARPAES_API warpaes_status warpaes_batch_query_entry(const warpaes_batch* batch, uint64_t index,
@@ -704,8 +709,8 @@ WARPAES_API warpaes_status warpaes_context_create(warpaes_engine* engine, warpae
 WARPAES_API void warpaes_context_destroy(warpaes_context* context);
 /** Creates a second context, which continues independently from the state of `context`. */
 WARPAES_API warpaes_status warpaes_context_copy(const warpaes_context* context, warpaes_context** copy);
-/** The error message of the last failed call on this context; "" if none has failed. Valid until the next call on
- * it. */
+/** The error message of the last failed call on this context; "" if none has failed. Valid until the next call on this
+ * context. */
 WARPAES_API const char* warpaes_context_error(const warpaes_context* context);
 
 /** Sets the mode, the direction, the key and their options. With an IV (ECB, CMAC: with a key) it also starts a

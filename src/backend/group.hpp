@@ -84,8 +84,8 @@ struct MessageGroup {
     /// Whether a lane may access input and output in place. A GPU lane can access its own memory, page-locked memory,
     /// or a few bytes of any memory. The IV, J0 and associated data must then be in host memory; tags can be anywhere.
     bool direct = false;
-    /// Whether the group is larger than the caches and not processed in place, or is part of such a group; caching it
-    /// is useless.
+    /// Whether the group is larger than the caches and not processed in place, or is part of such a group; caching the
+    /// data is useless.
     bool beyond_caches = false;
     /// Whether, on a GPU, input and output in page-locked memory are read and written in place, regardless of their
     /// length.

@@ -27,9 +27,9 @@ inline bool few_processors() {
     return few;
 }
 
-/// Threads that share work. They are started when first needed, as many as the largest shared work can use, and are
-/// kept. Thread-safe. Calls may be nested: a caller that shares work can always do all of it, so no call waits for a
-/// busy thread. In a child process of fork(), the parent's threads are abandoned.
+/// Threads that share work. They are started when first needed, up to the number that the largest shared work can use,
+/// and are then kept. Thread-safe. Calls may be nested: a caller that shares work can always do all of it, so no call
+/// waits for a busy thread. In a child process of fork(), the parent's threads are abandoned.
 class Pool {
 public:
     Pool() = default;

@@ -2,8 +2,8 @@
 // memory, and no address depends on a secret. Part of <warpaes/device.cuh>, whose rules apply.
 //
 // Plane 8 i + b holds bit b of byte i of 32 blocks; bit j of the plane belongs to the thread's block j. The 128 planes
-// occupy 128 registers. Of a warp's 1,024 blocks, lane l processes blocks l, l + 32, l + 64, …, so the warp's loads and
-// stores are coalesced:
+// occupy 128 registers. A warp encrypts 1,024 blocks. Lane l processes blocks l, l + 32, l + 64, …, so the warp's loads
+// and stores are coalesced:
 //
 //     uint4 blocks[32];
 //     for (unsigned j = 0; j < 32; ++j) blocks[j] = in[1024 * warp + 32 * j + lane];
