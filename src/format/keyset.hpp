@@ -12,7 +12,7 @@
 
 namespace warpaes {
 
-/// The values are those of `warpaes_key_state`.
+/// The values match `warpaes_key_state`.
 enum class KeyState { enabled = 1, disabled = 2, destroyed = 3 };
 
 class Keyset {
@@ -26,7 +26,7 @@ public:
         SecretVector value;
     };
     struct Entry {
-        StreamKey key;  ///< only the ID for keys of other kinds and destroyed keys
+        StreamKey key;  ///< for a key of another kind and a destroyed key, only the ID is set
         KeyState state = KeyState::enabled;
         KeyData data{};
         bool for_files = true;  ///< false: a Tink key of a different kind, or a destroyed key; kept but not used

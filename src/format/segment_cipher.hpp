@@ -1,5 +1,5 @@
-// The segments of one file: their positions, and how they are sealed and opened. Formats differ in their header, the
-// derivation of the file's key, the nonces and the tag; code above them uses only this interface.
+// The segments of one file: their positions, and how they are encrypted and decrypted. Formats differ in the header,
+// the derivation of the file's key, the nonces and the tag; other code uses only this interface.
 #pragma once
 
 #include <cstdint>
@@ -84,7 +84,7 @@ private:
     std::vector<std::uint8_t> header_;
 };
 
-/// For a new file, with a fresh salt and nonce prefix.
+/// Returns a cipher for a new file, with a random salt and nonce prefix.
 inline std::unique_ptr<SegmentCipher> make_segment_cipher(const StreamKey& key, std::span<const std::uint8_t> aad) {
     return key.parameters.format->cipher(key, aad, {});
 }

@@ -19,10 +19,11 @@ namespace {
 
 constexpr std::uint64_t page_bytes = 4096;
 
-/// A file in memory (tmpfs) is written by one thread at a time, which spends most of the time on allocating pages. Page
-/// faults in a mapping allocate pages in parallel. GB/s for new files with 2 / 4 / 16 threads of a Xeon, Linux 6.18:
-/// pwrite() 3.6 / 3.4 / 3.1; through a mapping, pieces of 4 MiB 2.9 / 5.0 / 4.4, pieces of 1 MiB 3.4 / 3.2 / 3.2.
-/// Threads that wait in the kernel slow down the writing thread, so short pieces wait in this class instead.
+/// pwrite() to a file in memory (tmpfs) runs in one thread at a time, and spends most of its time on allocating pages.
+/// Page faults in a mapping allocate pages in parallel. GB/s for new files with 2 / 4 / 16 threads of a Xeon, Linux
+/// 6.18: pwrite() 3.6 / 3.4 / 3.1; through a mapping, pieces of 4 MiB 2.9 / 5.0 / 4.4, pieces of 1 MiB 3.4 / 3.2 / 3.2.
+/// Threads that wait in the kernel slow down the writing thread, so writers of short pieces wait in this class and not
+/// in the kernel.
 constexpr std::uint64_t page_piece_bytes = std::uint64_t{4} << 20;
 constexpr unsigned least_page_writers = 4;
 

@@ -64,9 +64,9 @@ private:
     WaitHook hook_;
 };
 
-/// The output is written to a new file in the same directory, readable only by its owner, which replaces the path in
-/// commit(). If the file system supports it, the new file has no name before commit(), so nothing remains of it no
-/// matter how the process ends. Otherwise the new file has a temporary name, which is removed if commit() is not
+/// The output is written to a new file in the same directory, which only its owner can read; commit() moves the new
+/// file to the path. If the file system supports it, the new file has no name before commit(), so nothing remains of it
+/// no matter how the process ends. Otherwise the new file has a temporary name, which is removed if commit() is not
 /// reached (NewFile). Devices, pipes and descriptors are written directly.
 class FileSink final : public Sink {
 public:
