@@ -312,7 +312,7 @@ private:
         });
     }
 
-    /// Whether a call has locked pages; false if the driver does not lock such memory.
+    /// Returns whether a call has locked pages; false if the driver cannot lock memory that it did not allocate.
     bool locked(cudaError_t error, std::size_t bytes) {
         if (error == cudaErrorNotSupported) {
             try_to(error);

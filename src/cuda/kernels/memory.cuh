@@ -64,9 +64,9 @@ __device__ __forceinline__ uint4 load_block(const std::uint8_t* p, std::uint32_t
     return load_unaligned(p);
 }
 
-/// A block at any address between two others of the same text: loads the two aligned blocks that contain it, which
-/// takes fewer accesses than its words and bytes. The bytes of the neighbours, which other threads may be writing, are
-/// discarded.
+/// Returns a block at any address, which must lie between two other blocks of the same text. Loads the two aligned
+/// blocks that contain it, which takes fewer accesses than loading its words and bytes. The bytes of the neighbours,
+/// which other threads may be writing, are discarded.
 __device__ __forceinline__ uint4 load_inner_block(const std::uint8_t* p) {
     const auto past = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(p) % 16);
     const auto* const aligned = reinterpret_cast<const uint4*>(p - past);
