@@ -322,7 +322,7 @@ private:
         if (error == cudaErrorMemoryAllocation) {
             try_to(error);
             throw Error(WARPAES_ERROR_OUT_OF_MEMORY,
-                        "bytes: cannot allocate " + std::to_string(bytes) + " bytes can be page-locked");
+                        "bytes: cannot page-lock " + std::to_string(bytes) + " bytes of memory");
         }
         check(error, "page-locking memory");
         return true;
