@@ -1,6 +1,6 @@
 // Messages that arrive in updates of any size. The kernels continue from a state of a few blocks and prepare it for the
-// next update. There is no lane, plan, allocation or wiping. These kernels replace libcrypto's own kernels for callers
-// that cannot afford more overhead (provider/).
+// next update. The kernels use neither a lane nor a plan, and neither allocate nor wipe memory. They replace
+// libcrypto's own kernels for callers that cannot afford more overhead (provider/).
 #pragma once
 
 #include <cstddef>
