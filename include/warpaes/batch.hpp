@@ -20,7 +20,7 @@ enum class Memory {
 };
 
 /// Memory for many messages: page-locked if there is a GPU, on a device, or shared with other processes. It is
-/// initially zeroed and is wiped when destroyed. No batch may be using an arena that is being destroyed.
+/// initially zeroed and is wiped when destroyed. Do not destroy an arena while a batch uses it.
 class Arena {
 public:
     /// `device` is the device number, for Memory::device. `bytes` is at least 1. Throws Error.
@@ -229,7 +229,7 @@ private:
 
 /// Enqueues entries on `stream` (a cudaStream_t; null: the device's default stream) and returns without waiting for
 /// them. The data of all entries must be on the stream's device. The memory that the entries point to must stay valid
-/// until the stream has passed this point. `arena` is required for Batch::offsets. If an entry is refused, the call
+/// until the stream has completed the work. `arena` is required for Batch::offsets. If an entry is refused, the call
 /// throws Error and enqueues nothing. Thread-safe.
 inline void enqueue(const Engine& engine, const std::vector<Entry>& entries, void* stream,
                     Batch::Flags flags = Batch::none, const Arena* arena = nullptr) {

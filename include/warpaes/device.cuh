@@ -21,11 +21,11 @@
 //   tables<Count>, inverse_tables<Count>   T-tables in shared memory, one copy per bank          device/tables.cuh
 //   encrypt_block, decrypt_block           one block with a key schedule                         device/tables.cuh
 //   expand_key, invert                     key schedules, on the host or in a thread's registers device/keys.cuh
-//   counter_prg                            a fresh key per thread: 1, 2 or 4 blocks of it        device/prg.cuh
+//   counter_prg                            1, 2 or 4 blocks under a fresh key per thread         device/prg.cuh
 //   ctr_stream                             one key, many blocks: each thread's share of CTR      device/prg.cuh
 //   hash_cr, hash_ccr, hash_tccr           a block hashed under a fixed, public key              device/hash.cuh
-//   matyas_meyer_oseas                     a block hashed under a key that comes with it         device/hash.cuh
-//   encrypt_planes, to_planes, …           bitsliced: 32 blocks a thread, no tables              device/bitsliced.cuh
+//   matyas_meyer_oseas                     a block hashed under its own key                      device/hash.cuh
+//   encrypt_planes, to_planes, …           bitsliced: 32 blocks per thread, no tables            device/bitsliced.cuh
 //
 // Rules for all functions:
 //

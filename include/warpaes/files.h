@@ -58,7 +58,7 @@ typedef struct warpaes_template_info {
     const char* format;     /**< The format's name, such as "Tink streaming AEAD". Static storage. */
     uint64_t header_bytes;  /**< Bytes of a file before its first segment's ciphertext. */
     uint64_t segment_bytes; /**< Bytes of a full segment's ciphertext, with its tag. */
-    uint32_t raw_only;      /**< 1: its keys are raw, and a keyset file cannot contain them. */
+    uint32_t raw_only;      /**< 1: the format's keys are raw, and a keyset file cannot contain them. */
     uint32_t has_mark;      /**< 1: warpaes_file_inspect recognises files of this format without a template. */
 } warpaes_template_info;
 
@@ -178,8 +178,7 @@ typedef struct warpaes_place_options {
     void* user;                 /**< the first argument of both functions */
     const char* template_name;  /**< load: the template of a raw key; NULL: AES128_GCM_HKDF_1MB or AES256_GCM_HKDF_1MB,
                                    depending on its length. Refused if the keys are not raw. */
-    const warpaes_scrypt*
-        cost; /**< save: the cost of a guess at the passphrase; NULL for the cost that takes a second */
+    const warpaes_scrypt* cost; /**< save: the cost of a guess at the passphrase; NULL: a guess takes about a second */
 } warpaes_place_options;
 
 #define WARPAES_PLACE_OPTIONS_INIT \
@@ -205,10 +204,10 @@ typedef struct warpaes_place_options {
  */
 WARPAES_API warpaes_status warpaes_keyset_load(const char* place, const warpaes_place_options* options,
                                                warpaes_keyset** keyset);
-/** Writes the keyset to a new file at its place, PATH or file:PATH, which only its owner can open (mode 0600). The
- * keyset is encrypted under the passphrase or key that the place names, or unencrypted. `options` may be NULL. `ask` is
- * called once. WARPAES_ERROR_EXISTS if the file exists, because keys are never overwritten. After a failure, no file
- * remains. */
+/** Writes the keyset to a new file at its place, PATH or file:PATH. Only the file's owner can open the file (mode
+ * 0600). The keyset is encrypted under the passphrase or key that the place names, or unencrypted. `options` may be
+ * NULL. `ask` is called once. WARPAES_ERROR_EXISTS if the file exists, because keys are never overwritten. After a
+ * failure, no file remains. */
 WARPAES_API warpaes_status warpaes_keyset_save(const warpaes_keyset* keyset, const char* place,
                                                const warpaes_place_options* options);
 
@@ -217,7 +216,7 @@ WARPAES_API warpaes_status warpaes_keyset_save(const warpaes_keyset* keyset, con
 typedef enum warpaes_format {
     WARPAES_FORMAT_RAW = 0,           /**< Only ciphertext; the caller supplies the key and the IV. */
     WARPAES_FORMAT_OPENSSL_ENC = 1,   /**< `openssl enc`: derives the key and the IV from a passphrase; the file starts
-                                         with "Salted__" and the   salt. */
+                                         with "Salted__" and the salt. */
     WARPAES_FORMAT_STREAMING_AEAD = 2 /**< Authenticated segments: Tink's streaming AEAD or C2SP chunked encryption,
                                            depending on the keyset's key. */
 } warpaes_format;
@@ -238,7 +237,8 @@ enum {
                                          blocks or segments that contain them (ECB, CTR, and decryption of CBC, CFB and
                                          STREAMING_AEAD). */
     WARPAES_FILE_VERIFY = 1u << 6,  /**< STREAMING_AEAD decryption: authenticate everything and write nothing. */
-    WARPAES_FILE_NO_SYNC = 1u << 7, /**< Do not wait until the file is on the disk; a power failure may lose it. */
+    WARPAES_FILE_NO_SYNC = 1u << 7, /**< Do not wait until the file is on the disk; a power failure may lose the file.
+                                     */
     WARPAES_FILE_SHA256 = 1u << 8,  /**< Return the SHA-256 of the output in the result. The output is then written in
                                          order. */
     WARPAES_FILE_SHA256_INPUT = 1u << 9,     /**< STREAMING_AEAD decryption of a file: return the SHA-256 of the input

@@ -30,8 +30,8 @@ inline std::vector<std::uint8_t> seal(const Engine& engine, const Key& key, Cons
     return sealed;
 }
 
-/// Returns the plaintext of a message that `seal` returned. Throws Error{WARPAES_ERROR_AUTHENTICATION} if it is not
-/// authentic. Thread-safe.
+/// Returns the plaintext of a message that `seal` returned. Throws Error{WARPAES_ERROR_AUTHENTICATION} if the message
+/// is not authentic. Thread-safe.
 inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, ConstBytes iv, ConstBytes sealed,
                                       ConstBytes aad = {}) {
     if (sealed.size() < gcm_tag_bytes) {

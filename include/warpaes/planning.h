@@ -62,7 +62,7 @@ typedef struct warpaes_prediction {
     { sizeof(warpaes_prediction), 0, 0, 0, 0, 0 }
 
 /** Plans `work` without doing it. An engine with a backend requested by name plans only for that backend. The first
- * call is slow because it looks for GPUs, but it does not initialise any. Thread-safe. */
+ * call is slow because it looks for GPUs, but it does not initialise any GPU. Thread-safe. */
 WARPAES_API warpaes_status warpaes_engine_plan(warpaes_engine* engine, const warpaes_work* work, warpaes_plan* plan);
 /** Like warpaes_engine_plan, but predicts the time of `work` on entry `index` of warpaes_backend_query's list. */
 WARPAES_API warpaes_status warpaes_engine_predict(warpaes_engine* engine, const warpaes_work* work, size_t index,
@@ -103,7 +103,7 @@ typedef struct warpaes_calibration_result {
  * with these costs, and stores them for later engines of any process. The environment variable WARPAES_CALIBRATION
  * names the file; by default, the file is below $XDG_CACHE_HOME or ~/.cache. With WARPAES_CALIBRATION=none nothing is
  * stored or read. An engine reads the file when it first has to choose a backend. Other work on the machine during a
- * calibration makes the costs unreliable. WARPAES_ERROR_CANCELLED if `progress` returns any value but 0.
+ * calibration makes the costs unreliable. WARPAES_ERROR_CANCELLED if `progress` returns a value other than 0.
  * WARPAES_ERROR_WRITE if the costs cannot be stored; this engine still uses the costs. `result` may be NULL.
  * Thread-safe.
  */
@@ -156,7 +156,7 @@ typedef struct warpaes_tuning {
     uint32_t flags; /**< WARPAES_CALIBRATE_QUICK, WARPAES_CALIBRATE_KEEP */
     int32_t device; /**< CUDA device number; -1: the first */
     uint32_t reserved;
-    /** Called for every value; any return value but 0 cancels the run. May be NULL. */
+    /** Called for every value; a return value other than 0 cancels the run. May be NULL. */
     int (*progress)(void* user, const warpaes_tuning_step* step);
     void* progress_user;
 } warpaes_tuning;
@@ -180,8 +180,8 @@ typedef struct warpaes_tuning_result {
 /** Finds the best launch parameters for a GPU's kernels by measuring one figure after another. Before it measures a
  * value, it compares the kernels' output with the CPU's. This process then uses the best values. They are also stored
  * with the calibration, for later processes with this GPU. Workers that are already open keep their values. Tune before
- * calibrating, because costs depend on launch parameters. WARPAES_ERROR_CANCELLED if `progress` returns any value but
- * 0, and WARPAES_ERROR_DEVICE if the outputs differ: in both cases nothing is changed. WARPAES_ERROR_WRITE if the
+ * calibrating, because costs depend on launch parameters. WARPAES_ERROR_CANCELLED if `progress` returns a value other
+ * than 0, and WARPAES_ERROR_DEVICE if the outputs differ: in both cases nothing is changed. WARPAES_ERROR_WRITE if the
  * values cannot be stored. `result` may be NULL. Thread-safe.
  */
 WARPAES_API warpaes_status warpaes_engine_tune(warpaes_engine* engine, const warpaes_tuning* tuning,

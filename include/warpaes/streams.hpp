@@ -104,7 +104,7 @@ public:
         asker.check(status);
         return loaded;
     }
-    /// Saves the keyset to a new file at its place, which only its owner can open. Throws Error; see
+    /// Saves the keyset to a new file at its place; only the file's owner can open the file. Throws Error; see
     /// warpaes_keyset_save.
     void save(const std::string& place, const PlaceOptions& options = {}) const {
         Asker asker{options};
@@ -241,8 +241,8 @@ public:
         source.memory_len = memory.size();
         return Reader(engine, keyset, source, aad, {});
     }
-    /// Opens a file of `size` bytes that only `function` can read. If the function throws, the call that used it
-    /// rethrows the exception.
+    /// Opens a file of `size` bytes that only `function` can read. If the function throws, the call that used the
+    /// function rethrows the exception.
     [[nodiscard]] static Reader of_function(const Engine& engine, const Keyset& keyset, std::uint64_t size,
                                             Function function, ConstBytes aad = {}) {
         warpaes_source source = WARPAES_SOURCE_INIT;
@@ -255,7 +255,7 @@ public:
     }
     /// Opens a file that is read forward by one thread at a time. Each read() must begin where the previous read()
     /// ended. It returns fewer bytes than requested if no more have arrived, and 0 only at the end. of_stream() reads
-    /// the first segment, because the last one has not arrived.
+    /// the first segment, because the last segment has not arrived.
     [[nodiscard]] static Reader of_stream(const Engine& engine, const Keyset& keyset, Next next, ConstBytes aad = {}) {
         warpaes_source source = WARPAES_SOURCE_INIT;
         source.next = [](void* user, void* buffer, std::uint64_t length, std::uint64_t* got) noexcept -> int {
@@ -327,7 +327,7 @@ public:
         sink.path = path.c_str();
         return Writer(engine, keyset, sink, aad, {});
     }
-    /// If `function` throws, the call that used it rethrows the exception.
+    /// If `function` throws, the call that used the function rethrows the exception.
     [[nodiscard]] static Writer to_function(const Engine& engine, const Keyset& keyset, Function function,
                                             ConstBytes aad = {}) {
         const warpaes_sink sink = WARPAES_SINK_INIT;

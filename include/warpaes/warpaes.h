@@ -204,17 +204,17 @@ typedef struct warpaes_engine_options {
 /** `options` may be NULL. If a backend is unknown or cannot run here, the call returns WARPAES_ERROR_BACKEND and does
  * not use a different backend. */
 WARPAES_API warpaes_status warpaes_engine_create(const warpaes_engine_options* options, warpaes_engine** engine);
-/** Frees the engine. Every call on it must have returned, and its asynchronous work must have completed. In a child of
- * fork(), the call wipes kept keys and does not touch data that the parent's threads use. */
+/** Frees the engine. Every call on the engine must have returned, and its asynchronous work must have completed. In a
+ * child of fork(), the call wipes kept keys and does not touch data that the parent's threads use. */
 WARPAES_API void warpaes_engine_destroy(warpaes_engine* engine);
 
 /**
  * Wipes the expanded keys that the library keeps between batches in case a key is used again: keys that entries
  * contained as bytes, and expanded keys in GPU memory, for all engines of the process. When the call returns, no such
- * key is left in memory, except keys that running batches use; call it again when these batches are finished. Without
- * this call, an idle thread of the engine wipes each key that no batch has used for ten seconds, and destroying the
- * engine wipes all of them. Later batches expand their keys again. Thread-safe, including during batches, captures and
- * other flushes. WARPAES_ERROR_DEVICE if a GPU fails.
+ * expanded key is left in memory, except keys that running batches use; call it again when these batches are finished.
+ * Without this call, an idle thread of the engine wipes each key that no batch has used for ten seconds, and destroying
+ * the engine wipes all of them. Later batches expand their keys again. Thread-safe, including during batches, captures
+ * and other flushes. WARPAES_ERROR_DEVICE if a GPU fails.
  */
 WARPAES_API warpaes_status warpaes_engine_flush_keys(warpaes_engine* engine);
 
@@ -349,14 +349,14 @@ typedef struct warpaes_message {
     uint64_t range_len;
     const void* aad; /**< GCM, CCM, SIV, GCM-SIV: associated data, in host or device memory. */
     uint64_t aad_len;
-    /** GCM, CCM, CMAC, SIV, GCM-SIV. Encryption writes the tag; decryption only reads it, as the expected tag. It is in
-     * host or device memory; for asynchronous calls, see warpaes_crypt_async. */
+    /** GCM, CCM, CMAC, SIV, GCM-SIV. Encryption writes the tag; decryption only reads it, as the expected tag. The tag
+     * is in host or device memory; for asynchronous calls, see warpaes_crypt_async. */
     void* tag;
     uint64_t tag_len; /**< GCM: 16, 15, 14, 13 or 12; 8 and 4 only with the limits of SP 800-38D, appendix C. */
     const warpaes_key* tweak_key; /**< XTS */
     uint64_t data_unit_len;       /**< XTS */
     /** Asynchronous decryption with a tag: receives the message's status, WARPAES_OK or WARPAES_ERROR_AUTHENTICATION.
-     * It is in the memory of the buffers' device (without text: any device). Otherwise NULL. */
+     * The status is in the memory of the buffers' device (without text: any device). Otherwise NULL. */
     warpaes_status* device_status;
     const warpaes_key* mac_key;   /**< SIV */
     const warpaes_part* aad_list; /**< SIV: components, instead of `aad` */
@@ -395,8 +395,8 @@ WARPAES_API warpaes_status warpaes_crypt(warpaes_engine* engine, const warpaes_m
 
 /**
  * Encrypts or decrypts buffers in device memory: enqueues the work on `cuda_stream` (a cudaStream_t of the buffers'
- * device; NULL: the default stream) and returns at once. The output is complete when the stream reaches that point; the
- * result is final on return. PKCS7 is refused. A range must consist of complete blocks. A range of CBC or CFB
+ * device; NULL: the default stream) and returns at once. The output is complete when the stream has completed the work;
+ * the result is final on return. PKCS7 is refused. A range must consist of complete blocks. A range of CBC or CFB
  * decryption first waits for `cuda_stream`, to fetch the 16 bytes before the range; it is refused with
  * WARPAES_ERROR_STATE if the stream is being captured. The default stream is also refused while CUDA does not allow its
  * use because a blocking stream is being captured. The key may be destroyed after the call. A message of 0 bytes in a
@@ -420,8 +420,8 @@ typedef struct warpaes_arena warpaes_arena;
 /** `bytes` is at least 1. The memory is zeroed. Otherwise like warpaes_alloc, but SHARED is allowed. Thread-safe. */
 WARPAES_API warpaes_status warpaes_arena_create(warpaes_engine* engine, warpaes_memory memory, int32_t device,
                                                 uint64_t bytes, warpaes_arena** arena);
-/** Wipes and releases the arena. No batch may be using it. NULL is allowed. A child of fork() does not wipe memory that
- * it shares with its parent. */
+/** Wipes and releases the arena. No unfinished batch may use the arena. NULL is allowed. A child of fork() does not
+ * wipe memory that it shares with its parent. */
 WARPAES_API void warpaes_arena_destroy(warpaes_arena* arena);
 /** The arena's first byte: its address in this process, or on the device. */
 WARPAES_API void* warpaes_arena_data(const warpaes_arena* arena);
@@ -475,13 +475,13 @@ typedef struct warpaes_batch_entry {
     const warpaes_key* tweak_key;
     uint64_t data_unit_len;
     /** NULL, or one status per message: in host memory of this process, or on the data's device for
-     * warpaes_batch_enqueue. Each is WARPAES_OK or WARPAES_ERROR_AUTHENTICATION; if the entry failed for another
-     * reason, the entry's status. */
+     * warpaes_batch_enqueue. Each status is WARPAES_OK or WARPAES_ERROR_AUTHENTICATION, or, if the entry failed for
+     * another reason, the entry's status. */
     warpaes_status* statuses;
 } warpaes_batch_entry;
 
-/** The outcome of an entry. The library writes it while it works on the batch; the outcome is final when the batch is
- * finished. */
+/** The outcome of an entry. The library writes the outcome while it works on the batch; the outcome is final when the
+ * batch is finished. */
 typedef struct warpaes_entry_result {
     /** WARPAES_OK; or the entry's fault, and then the entry was not processed; or WARPAES_ERROR_AUTHENTICATION if
      * `failures` is not 0; or the reason why work on the entry stopped, for example CANCELLED. In the last case, the
@@ -566,8 +566,8 @@ WARPAES_API warpaes_status warpaes_batch_submit(warpaes_engine* engine, const wa
  * `results`, `finished` and WARPAES_BATCH_CHECK_NONCES are refused.
  *
  * `cuda_stream` may be in capture. Until it is destroyed, the graph holds copies of the keys and of the parts in host
- * memory. It reads all other parts at every launch. Launch a graph again only after its last launch has completed.
- * Thread-safe.
+ * memory. The graph reads all other parts at every launch. Launch a graph again only after its last launch has
+ * completed. Thread-safe.
  */
 WARPAES_API warpaes_status warpaes_batch_enqueue(warpaes_engine* engine, const warpaes_batch_options* options,
                                                  const warpaes_batch_entry* entries, uint64_t count, void* cuda_stream);
@@ -646,18 +646,17 @@ WARPAES_API warpaes_status warpaes_batch_submit_table(warpaes_engine* engine, co
 /**
  * Enqueues the messages of a table as warpaes_batch_enqueue enqueues entries. Input, output, written tags and
  * `statuses` are on one device. In stream order, each message's status is written. If the table is on a device, or a
- * message is refused, the call waits for the work before it on the stream; in both cases, a stream in capture is
- * refused with WARPAES_ERROR_STATE. If only individual messages have faults, the call still returns WARPAES_OK.
- * Thread-safe.
+ * message is refused, the call waits for earlier work on the stream; in both cases, a stream in capture is refused with
+ * WARPAES_ERROR_STATE. If only individual messages have faults, the call still returns WARPAES_OK. Thread-safe.
  */
 WARPAES_API warpaes_status warpaes_batch_enqueue_table(warpaes_engine* engine, const warpaes_batch_table* table,
                                                        void* cuda_stream);
 /** Returns 1 if the batch is finished, otherwise 0. Thread-safe. */
 WARPAES_API int warpaes_batch_poll(const warpaes_batch* batch);
 /** Waits until the batch is finished, at most `milliseconds` (WARPAES_UNKNOWN: without a limit). Returns the status of
- * the first entry that failed, or WARPAES_ERROR_TIMEOUT if the batch is not finished. Any thread may call it, any
- * number of times. While a call without a limit waits, it executes tasks of the batch in place of one of the engine's
- * threads. */
+ * the first entry that failed, or WARPAES_ERROR_TIMEOUT if the batch is not finished. Any thread may call this
+ * function, any number of times. While a call without a limit waits, it executes tasks of the batch in place of one of
+ * the engine's threads. */
 WARPAES_API warpaes_status warpaes_batch_wait(warpaes_batch* batch, uint64_t milliseconds);
 /** A descriptor that becomes readable (poll, epoll, select) when the batch is finished. The batch owns the descriptor;
  * do not read from it or close it. -1 if the system cannot create a descriptor. Thread-safe. */
@@ -672,8 +671,8 @@ WARPAES_API warpaes_status warpaes_batch_query_entry(const warpaes_batch* batch,
                                                      warpaes_entry_result* result);
 /** The error message of entry `index` of a finished batch; "" for WARPAES_OK, for an index beyond the last entry, and
  * if the batch is not finished. The batch keeps the messages of the first 4096 entries that failed, in the order of
- * their failures; a wrong tag counts when its message is first requested. For other entries, this is the text of
- * warpaes_status_message. Lives as long as the batch. */
+ * their failures; an entry with a wrong tag counts when its error message is first requested. For other entries, this
+ * is the text of warpaes_status_message. Lives as long as the batch. */
 WARPAES_API const char* warpaes_batch_entry_error(const warpaes_batch* batch, uint64_t index);
 /** Waits until the batch is finished, and frees it. NULL is allowed. */
 WARPAES_API void warpaes_batch_destroy(warpaes_batch* batch);
@@ -713,7 +712,7 @@ WARPAES_API warpaes_status warpaes_context_copy(const warpaes_context* context, 
  * context. */
 WARPAES_API const char* warpaes_context_error(const warpaes_context* context);
 
-/** Sets the mode, the direction, the key and their options. With an IV (ECB, CMAC: with a key) it also starts a
+/** Sets the mode, the direction, the key and their options. With an IV (ECB, CMAC: with a key) the call also starts a
  * message. An IV or a tweak key without a key is refused with WARPAES_ERROR_ARGUMENT. Any previous state is discarded;
  * a call that fails changes nothing. */
 WARPAES_API warpaes_status warpaes_context_init(warpaes_context* context, const warpaes_context_options* options);
@@ -725,9 +724,9 @@ WARPAES_API warpaes_status warpaes_context_set_key(warpaes_context* context, con
  * WARPAES_ERROR_STATE if no key is set. */
 WARPAES_API warpaes_status warpaes_context_set_iv(warpaes_context* context, const uint8_t* iv, size_t iv_len);
 /**
- * The current IV, 16 bytes. Another context that is started with it through set_iv continues from here. CBC, CFB, OFB:
- * the chaining value; CTR: the next counter block; XTS: the number of the next data unit. Returns WARPAES_ERROR_STATE
- * within a block or a data unit, and for other modes.
+ * The current IV, 16 bytes. Another context that is started with this IV through set_iv continues from the same
+ * position. CBC, CFB, OFB: the chaining value; CTR: the next counter block; XTS: the number of the next data unit.
+ * Returns WARPAES_ERROR_STATE within a block or a data unit, and for other modes.
  */
 WARPAES_API warpaes_status warpaes_context_get_iv(const warpaes_context* context, uint8_t iv[16]);
 /** Processes the next `input_len` bytes, which can be any number. `*output_len` receives the number of bytes written.

@@ -250,8 +250,8 @@ public:
     }
 
     /// Enqueues work on buffers in device memory on `cuda_stream` (a cudaStream_t of the buffers' device) and returns.
-    /// The output is complete when the stream reaches that point. PKCS#7 is refused. The key may be destroyed after the
-    /// call. For modes with a tag, only encryption is supported, because Message has no device_status;
+    /// The output is complete when the stream has completed the work. PKCS#7 is refused. The key may be destroyed after
+    /// the call. For modes with a tag, only encryption is supported, because Message has no device_status;
     /// warpaes_crypt_async describes where the tag must be. Thread-safe.
     Result crypt_async(const Message& message, void* cuda_stream = nullptr) const {
         const warpaes_message raw = to_c(message);
@@ -341,7 +341,7 @@ inline std::vector<BackendInfo> backends() {
     return list;
 }
 
-// --------------------------------------------------------------------------------------------------- message in one go
+// ---------------------------------------------------------------------------------------------------- complete message
 
 namespace detail {
 inline Message message_of(Mode mode, Direction direction, const Key& key, ConstBytes iv, ConstBytes input,

@@ -45,7 +45,7 @@ public:
     std::uint32_t number();
     /// Reads any JSON number.
     double real();
-    /// Throws if the rest of the text contains anything but white space.
+    /// Throws if the rest of the text contains anything other than white space.
     void end();
 
     /// Throws because a value is well-formed but not valid here.

@@ -297,7 +297,7 @@ WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Dige
 inline constexpr std::size_t least_far_gcm = 2048;
 
 /// Processes a stretch that is larger than the caches, or a message of a batch that is larger than the caches. The
-/// caller must end the streams. `output` is aligned to blocks. The digest is computed from a copy of the ciphertext,
+/// caller must call end_streams(). `output` is aligned to blocks. The digest is computed from a copy of the ciphertext,
 /// because stores that bypass the caches leave the data only in memory.
 template <class V, int Rounds, bool Encrypt, class Counter, class Digest>
 WARPAES_INLINE void far_gcm_stretch(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,

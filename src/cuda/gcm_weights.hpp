@@ -38,7 +38,7 @@ struct GcmWeights {
     static void make(const ExpandedKey& key, GcmWeights& weights) {
         using G = GcmLong;
         const HashKey& h = key.hash_key();
-        // H^(stride * (w + 1) - 128 * i - q) for window w, counted backwards from the chunk's last one.
+        // H^(stride * (w + 1) - 128 * i - q) for window w, counted backwards from the chunk's last window.
         Secret<FieldElement> step(power(h, G::stride)), at(power(h, G::stride - 128 - 3)), other;
         const Secret<FieldElement> half(power(h, 128));
         for (unsigned w = 0; w < G::windows; ++w) {

@@ -1,5 +1,5 @@
-// Determines which of several keys encrypted a file. Uses only the file's beginning, because no more of a pipe has been
-// read at that time.
+// Determines which of several keys encrypted a file. Uses only the beginning of the file, because the file may be a
+// pipe.
 #pragma once
 
 #include <functional>

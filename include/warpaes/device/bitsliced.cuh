@@ -34,7 +34,7 @@ struct bitsliced_key {
     alignas(16) std::uint32_t masks[size];
 
     /// Computes mask `i` of the schedule `keys`. The S-box is computed without its constant 0x63. MixColumns leaves a
-    /// column of four equal bytes unchanged, so the constant is added to every round key but the first.
+    /// column of four equal bytes unchanged, so the constant is added to every round key except the first.
     static __host__ __device__ __forceinline__ std::uint32_t mask(const key_schedule<KeyBits>& keys, unsigned i) {
         const std::uint32_t word = keys.words[i / 32] ^ (i < 128 ? 0 : 0x63636363u);
         return 0u - (word >> i % 32 & 1u);

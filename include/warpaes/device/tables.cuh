@@ -163,8 +163,8 @@ __device__ __forceinline__ uint4 round_key(const Schedule& keys, int r) {
     return make_uint4(keys.words[4 * r], keys.words[4 * r + 1], keys.words[4 * r + 2], keys.words[4 * r + 3]);
 }
 
-/// Any round but the last. ShiftRows moves row r of column c + r into column c; in the inverse cipher, row r of column
-/// c - r.
+/// Any round except the last. ShiftRows moves row r of column c + r into column c; in the inverse cipher, row r of
+/// column c - r.
 template <int Count, bool Inverse>
 __device__ __forceinline__ uint4 inner_round(const tables<Count, Inverse>& t, uint4 s, uint4 key) {
     if constexpr (!Inverse) {

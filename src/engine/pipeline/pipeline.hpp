@@ -34,8 +34,8 @@ Totals run_pipeline(Engine& engine, const Plan& plan, Stage& stage, Source& sour
                     const Progress& progress = {});
 
 /// A pipeline that the engine's threads work on while its owner does something else. The constructor's arguments must
-/// outlive this object. Only one thread at a time may use it. In a child process of fork(), it can only be destroyed,
-/// and the destructor does not touch anything that the parent's threads may have locked.
+/// outlive this object. Only one thread at a time may use this object. In a child process of fork(), this object can
+/// only be destroyed, and the destructor does not touch anything that the parent's threads may have locked.
 class BegunPipeline {
 public:
     /// One of the `plan.lanes` lanes is reserved for the owner and is used from finish() onwards.

@@ -127,7 +127,7 @@ private:
         Claim take_all() noexcept { return {std::min(next.exchange(list.size()), list.size()), list.size()}; }
     };
 
-    /// The facts about an entry that make_tasks() needs. They are kept from the check because entries are large:
+    /// The facts about an entry that make_tasks() needs. They are recorded during the check, because entries are large:
     /// reading an entry again would cost more than all its other processing.
     struct Shape {
         enum class Work : std::uint8_t { none, parallel, serial, solo };
