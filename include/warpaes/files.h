@@ -419,9 +419,9 @@ typedef struct warpaes_sink {
      * one call at a time. */
     int (*write)(void* user, const void* bytes, uint64_t length);
     void* user;
-    /** With WARPAES_FILE_OVERWRITE and path: the writer replaces the file that this reader has opened, and no other
-     * file. If the path now names a different file, or if the file has changed, opening or finishing the writer fails
-     * with WARPAES_ERROR_READ. Only needed while the writer is being opened. */
+    /** With WARPAES_FILE_OVERWRITE and path: the writer may replace only the file that this reader has opened. If the
+     * path now names a different file, or if the file has changed, opening or finishing the writer fails with
+     * WARPAES_ERROR_READ. Only needed while the writer is being opened. */
     const warpaes_reader* replaces;
 } warpaes_sink;
 
@@ -479,8 +479,8 @@ WARPAES_API void warpaes_writer_close(warpaes_writer* writer);
  * warpaes_reader_open. fclose frees the stream, and the engine must exist until then. fread returns only authentic
  * bytes. If the file is altered or cannot be read, fread returns fewer bytes than requested, ferror is true, errno is
  * EIO (ENOMEM: out of memory), and warpaes_last_error describes the reason. The stream has no descriptor: fileno
- * returns -1, so the file cannot be mapped. If the source cannot seek, neither can the stream (ESPIPE). Its buffer of
- * 64 KiB is wiped by fclose; the caller must wipe a buffer that was set with setvbuf. As for other streams of
+ * returns -1, so the file cannot be mapped. If the source cannot seek, neither can the stream (ESPIPE). The stream's
+ * buffer of 64 KiB is wiped by fclose; the caller must wipe a buffer that was set with setvbuf. As for other streams of
  * fopencookie, glibc does not support freopen or the wide-character functions (fgetws): they crash.
  * WARPAES_ERROR_BACKEND if the C library has no fopencookie.
  */
@@ -490,8 +490,8 @@ WARPAES_API warpaes_status warpaes_open_stream(warpaes_engine* engine, const war
 /**
  * Opens a FILE* that encrypts the data written to it, front to back, with the same arguments as warpaes_writer_open.
  * fclose ends the file and makes it visible under its name. If fclose or an earlier write fails, fclose returns EOF,
- * errno is EIO (ENOMEM: out of memory), and no file appears. No file appears either if fclose is not called, for
- * example at exit. In a child of fork(), the stream cannot be written to. WARPAES_ERROR_BACKEND if the C library has no
+ * errno is EIO (ENOMEM: out of memory), and no file appears. If fclose is not called, for example at exit, no file
+ * appears either. In a child of fork(), the stream cannot be written to. WARPAES_ERROR_BACKEND if the C library has no
  * fopencookie.
  */
 WARPAES_API warpaes_status warpaes_create_stream(warpaes_engine* engine, const warpaes_sink* sink,

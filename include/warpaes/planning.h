@@ -177,12 +177,12 @@ typedef struct warpaes_tuning_result {
 #define WARPAES_TUNING_RESULT_INIT \
     { sizeof(warpaes_tuning_result), -1, 0, 0, 0, 0 }
 
-/** Finds the best launch parameters for a GPU's kernels by measuring one figure after another. Before it measures a
- * value, it compares the kernels' output with the CPU's. This process then uses the best values. They are also stored
- * with the calibration, for later processes with this GPU. Workers that are already open keep their values. Tune before
- * calibrating, because costs depend on launch parameters. WARPAES_ERROR_CANCELLED if `progress` returns a value other
- * than 0, and WARPAES_ERROR_DEVICE if the outputs differ: in both cases nothing is changed. WARPAES_ERROR_WRITE if the
- * values cannot be stored. `result` may be NULL. Thread-safe.
+/** Finds the best launch parameters for a GPU's kernels by measuring one figure after another. Before measuring a
+ * value, the call compares the kernels' output with the CPU's output. This process then uses the best values. They are
+ * also stored with the calibration, for later processes with this GPU. Workers that are already open keep their values.
+ * Tune before calibrating, because costs depend on launch parameters. WARPAES_ERROR_CANCELLED if `progress` returns a
+ * value other than 0, and WARPAES_ERROR_DEVICE if the outputs differ: in both cases nothing is changed.
+ * WARPAES_ERROR_WRITE if the values cannot be stored. `result` may be NULL. Thread-safe.
  */
 WARPAES_API warpaes_status warpaes_engine_tune(warpaes_engine* engine, const warpaes_tuning* tuning,
                                                warpaes_tuning_result* result);

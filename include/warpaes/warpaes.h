@@ -166,7 +166,7 @@ enum {
         1u << 2, /**< The input file grew after it was opened. The output covers its length at that time. */
     WARPAES_NOTE_ATTRIBUTES = 1u << 3, /**< The output is complete, but its file system refused or ignored permissions
                                             or times: other users may be able to open the file, or users who could open
-                                            the replaced file may be unable to. */
+                                            the replaced file may be unable to open the new file. */
     WARPAES_NOTE_NAME_EARLY = 1u << 4, /**< The output is complete, but its name was visible while the file was being
                                           written, because the file system cannot rename files. */
     WARPAES_NOTE_KEY_OPENS = 1u << 5   /**< For a file job that failed with WARPAES_ERROR_AUTHENTICATION: the key is
@@ -213,8 +213,8 @@ WARPAES_API void warpaes_engine_destroy(warpaes_engine* engine);
  * contained as bytes, and expanded keys in GPU memory, for all engines of the process. When the call returns, no such
  * expanded key is left in memory, except keys that running batches use; call it again when these batches are finished.
  * Without this call, an idle thread of the engine wipes each key that no batch has used for ten seconds, and destroying
- * the engine wipes all of them. Later batches expand their keys again. Thread-safe, including during batches, captures
- * and other flushes. WARPAES_ERROR_DEVICE if a GPU fails.
+ * the engine wipes all such keys. Later batches expand their keys again. Thread-safe, including during batches,
+ * captures and other flushes. WARPAES_ERROR_DEVICE if a GPU fails.
  */
 WARPAES_API warpaes_status warpaes_engine_flush_keys(warpaes_engine* engine);
 
@@ -312,14 +312,14 @@ typedef struct warpaes_part {
  *
  * KW: encryption wraps `input` of 16 bytes or more, a multiple of 8, and writes 8 more bytes than it reads. KWP wraps 1
  * to 2^32 - 1 bytes, and writes the length rounded up to a multiple of 8, plus 8 bytes. `iv` is NULL, or a check value
- * that replaces the standard's: 8 bytes for KW and 4 for KWP. Decryption writes 8 bytes fewer than it reads. The
- * result's output_len is the length of the message, which for KWP may be up to 7 bytes less than the bytes written. If
- * the check value is wrong, decryption wipes the output and returns WARPAES_ERROR_AUTHENTICATION.
+ * that replaces the standard's check value: 8 bytes for KW and 4 bytes for KWP. Decryption writes 8 bytes fewer than it
+ * reads. The result's output_len is the length of the message, which for KWP may be up to 7 bytes less than the bytes
+ * written. If the check value is wrong, decryption wipes the output and returns WARPAES_ERROR_AUTHENTICATION.
  *
- * SIV: `mac_key` (K1 of RFC 5297) and `key` (K2), of the same length. `tag` is V, 16 bytes; RFC 5297 puts it before the
- * ciphertext. The associated data is either one component, `aad` (none if NULL), or the `aad_count` components of
- * `aad_list`. `iv`, of any length, is the component after them; NULL means that there is no such component. At most 126
- * components are allowed, including `iv`.
+ * SIV: `mac_key` (K1 of RFC 5297) and `key` (K2), of the same length. `tag` is V, 16 bytes, which RFC 5297 puts before
+ * the ciphertext. The associated data is either one component, `aad` (none if NULL), or the `aad_count` components of
+ * `aad_list`. `iv`, of any length, is an additional component after the associated data; NULL means that there is no
+ * such component. At most 126 components are allowed, including `iv`.
  *
  * GCM-SIV: like GCM, but only AES-128 or AES-256, with an `iv` of 12 bytes and a `tag` of 16 bytes. `input` and `aad`
  * have at most 2^36 bytes each.
@@ -597,7 +597,7 @@ typedef struct warpaes_table_message {
  * records that contain their own IV and tag. `iv` is read for all messages; `tag` is written by encryption.
  *
  * The messages may come from an untrusted source. Each message has its own status; a fault of one message does not
- * affect the others, and no byte outside the extents is read or written:
+ * affect other messages, and no byte outside the extents is read or written:
  *  - WARPAES_ERROR_RANGE: a part is outside its extent.
  *  - WARPAES_ERROR_OVERLAP: the message writes memory that another message writes or reads, or that the message itself
  *    reads (except for output in place of its own input). If several messages write the same bytes, none of them is

@@ -91,7 +91,7 @@ private:
 
 public:
     /// Work that other threads may do while its owner does something else: `work(first)` to `work(end - 1)`, each at
-    /// most once, on idle threads. The destructor waits for calls that have started and skips the others. In a
+    /// most once, on idle threads. The destructor waits for calls that have started and skips the other calls. In a
     /// child process of fork(), the destructor does not wait, because no call runs there.
     class Offered {
     public:

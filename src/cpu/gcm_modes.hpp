@@ -1,5 +1,5 @@
 // GCM (SP 800-38D), with the hash interleaved with the cipher: while the rounds of one group of vectors run, the
-// products of another group are computed, which use other execution ports. Decryption hashes the group that it
+// products of another group, which use other execution ports, are computed. Decryption hashes the group that it
 // decrypts; encryption hashes the previous group.
 #pragma once
 

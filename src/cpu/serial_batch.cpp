@@ -183,7 +183,7 @@ private:
         return true;
     }
 
-    /// Not inlined, because with its many temporaries, short CCM messages would take a tenth longer.
+    /// Not inlined, because its many temporaries would make short CCM messages take a tenth longer.
     [[gnu::noinline]] void begin_pieces(std::size_t s, const MessageGroup& g, std::uint64_t index) {
         Message& m = message(s);
         m.group = &g;

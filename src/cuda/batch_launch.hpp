@@ -122,7 +122,8 @@ void enqueue_serial(const Bucket& bucket, const DeviceLimits& device, cudaStream
 /// are not authentic.
 void prepare_gcm(Bucket& bucket, const DeviceLimits& device);
 void enqueue_gcm(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream);
-/// GCM in one pass. `prepare` returns whether the batch should take it; if not, only the order of groups has changed.
+/// GCM in one pass. `prepare` returns whether the batch should use the pass; if not, only the order of groups has
+/// changed.
 bool prepare_pass(Bucket& bucket, const DeviceLimits& device);
 void enqueue_pass(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream);
 

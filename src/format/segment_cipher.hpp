@@ -34,8 +34,8 @@ struct SegmentLayout {
     [[nodiscard]] std::uint64_t segment_at(std::uint64_t offset) const noexcept {
         return offset < first_text ? 0 : 1 + (offset - first_text) / text;
     }
-    /// Returns the number of segments for a plaintext length. Throws Error{DATA_LENGTH} if the format does not allow so
-    /// many.
+    /// Returns the number of segments for a plaintext length. Throws Error{DATA_LENGTH} if the format does not allow
+    /// this many segments.
     [[nodiscard]] std::uint64_t segments_of(std::uint64_t text_bytes) const;
     /// Returns the file size for a plaintext length.
     [[nodiscard]] std::uint64_t file_bytes(std::uint64_t text_bytes) const;

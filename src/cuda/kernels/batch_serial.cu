@@ -123,7 +123,7 @@ public:
     }
 
     /// Processes the next block of text and returns the block of output. The first `bytes` bytes (CFB1: bits) of the
-    /// text are valid; the others are zeros.
+    /// text are valid; the rest is zero.
     __device__ __forceinline__ uint4 next(uint4 text, unsigned bytes) {
         if constexpr (M == Mode::cbc || M == Mode::cmac) {
             return chain_ = encrypted(text ^ chain_);
