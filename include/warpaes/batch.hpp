@@ -20,7 +20,7 @@ enum class Memory {
 };
 
 /// Memory for many messages: page-locked if there is a GPU, on a device, or shared with other processes. It is
-/// initially zeroed and is wiped when destroyed. No batch may be using an arena that is being destroyed.
+/// initially zeroed and is wiped when destroyed. Do not destroy an arena while a batch uses it.
 class Arena {
 public:
     /// `device` is the device number, for Memory::device. `bytes` is at least 1. Throws Error.
@@ -34,8 +34,8 @@ public:
     [[nodiscard]] std::size_t size() const noexcept {
         return static_cast<std::size_t>(warpaes_arena_size(handle_.get()));
     }
-    /// Memory::shared: a descriptor to map or to send to another process; do not close it. -1 for other kinds of
-    /// memory.
+    /// Memory::shared: a descriptor that can be mapped or sent to another process; do not close it. -1 for other kinds
+    /// of memory.
     [[nodiscard]] int fd() const noexcept { return warpaes_arena_fd(handle_.get()); }
     [[nodiscard]] const warpaes_arena* get() const noexcept { return handle_.get(); }
 
@@ -43,7 +43,8 @@ private:
     detail::Handle<warpaes_arena, warpaes_arena_destroy> handle_;
 };
 
-/// The location of one part of each message of an entry: the part of message i is i * stride bytes after the first.
+/// The location of one part (such as the input) of each message of an entry. The part of message i is `i * stride`
+/// bytes after `pointer`.
 struct Elements {
     const void* pointer = nullptr;
     std::uint64_t stride = 0;
@@ -72,7 +73,7 @@ struct Entry {
     Elements tag{};  ///< written by encryption, compared by decryption
     std::uint32_t tag_len = 0;
     std::uint64_t data_unit_len = 0;     ///< XTS
-    std::uint32_t data_unit_step = 0;    ///< XTS; 0: 1
+    std::uint32_t data_unit_step = 0;    ///< XTS; 0 means 1
     warpaes_status* statuses = nullptr;  ///< one status per message, or null; on the device for enqueue()
 };
 
@@ -226,10 +227,10 @@ private:
     detail::Handle<warpaes_batch, warpaes_batch_destroy> handle_;
 };
 
-/// Enqueues entries whose data is on one device on `stream` (a cudaStream_t; null: the device's default stream), and
-/// returns without waiting for them. The memory that the entries point to must stay valid until the stream has passed
-/// this point. `arena` is required for Batch::offsets. If an entry is refused, the call throws Error and enqueues
-/// nothing. Thread-safe.
+/// Enqueues entries on `stream` (a cudaStream_t; null: the device's default stream) and returns without waiting for
+/// them. The data of all entries must be on the stream's device. The memory that the entries point to must stay valid
+/// until the stream has completed the work. `arena` is required for Batch::offsets. If an entry is refused, the call
+/// throws Error and enqueues nothing. Thread-safe.
 inline void enqueue(const Engine& engine, const std::vector<Entry>& entries, void* stream,
                     Batch::Flags flags = Batch::none, const Arena* arena = nullptr) {
     warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;

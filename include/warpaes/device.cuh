@@ -21,18 +21,19 @@
 //   tables<Count>, inverse_tables<Count>   T-tables in shared memory, one copy per bank          device/tables.cuh
 //   encrypt_block, decrypt_block           one block with a key schedule                         device/tables.cuh
 //   expand_key, invert                     key schedules, on the host or in a thread's registers device/keys.cuh
-//   counter_prg                            a fresh key per thread: 1, 2 or 4 blocks of it        device/prg.cuh
+//   counter_prg                            1, 2 or 4 blocks under a fresh key per thread         device/prg.cuh
 //   ctr_stream                             one key, many blocks: each thread's share of CTR      device/prg.cuh
 //   hash_cr, hash_ccr, hash_tccr           a block hashed under a fixed, public key              device/hash.cuh
-//   matyas_meyer_oseas                     a block hashed under a key that comes with it         device/hash.cuh
-//   encrypt_planes, to_planes, …           bitsliced: 32 blocks a thread, no tables              device/bitsliced.cuh
+//   matyas_meyer_oseas                     a block hashed under its own key                      device/hash.cuh
+//   encrypt_planes, to_planes, …           bitsliced: 32 blocks per thread, no tables            device/bitsliced.cuh
 //
 // Rules for all functions:
 //
 //  - A block is a uint4 in memory order: x contains bytes 0 to 3, with byte 0 in its low bits. A 16-byte load therefore
 //    reads the input of FIPS 197, and a 16-byte store writes its output. The words of a key have the same byte order.
-//  - Constant time: no branch and no address depends on a key or on data, except that a table lookup uses one byte as
-//    its index. A lane reads only its own bank of shared memory, so a lookup takes one pass for any value of the byte.
+//  - Constant time: no branch and no address depends on a key or on data, except that a table lookup uses one secret
+//    byte as its index. A lane reads only its own bank of shared memory, so a lookup takes one pass for any value of
+//    the byte.
 //  - The number of key bits is 128, 192 or 256. Any other number does not compile.
 //  - Functions are inlined into the calling kernel and keep their state in its registers. The functions themselves are
 //    stateless, and every thread may call them at any time. Only load() must be called by all threads of a block

@@ -57,8 +57,8 @@ WARPAES_API warpaes_status warpaes_drbg_create(warpaes_engine* engine, const war
                                                warpaes_drbg** drbg);
 /** Wipes the state and frees the generator. NULL is allowed. */
 WARPAES_API void warpaes_drbg_destroy(warpaes_drbg* drbg);
-/** Reseeds from `entropy` (NULL: entropy from the kernel) and additional input (may be NULL). The lengths must be as
- * for a new generator. */
+/** Reseeds from `entropy` (NULL: entropy from the kernel) and additional input (may be NULL). The lengths must satisfy
+ * the rules for a new generator. */
 WARPAES_API warpaes_status warpaes_drbg_reseed(warpaes_drbg* drbg, const void* entropy, uint64_t entropy_len,
                                                const void* additional, uint64_t additional_len);
 /**

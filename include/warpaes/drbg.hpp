@@ -14,13 +14,13 @@ inline namespace cpp {
 struct DrbgOptions {
     unsigned key_bits = 256;
     bool derivation_function = true;
-    ConstBytes entropy{};  ///< empty: from the kernel; the nonce then also comes from the kernel
+    ConstBytes entropy{};  ///< if empty, the entropy and the nonce come from the kernel
     ConstBytes nonce{};
     ConstBytes personalization{};
 };
 
-/// A generator of random bits. Only one thread at a time may use a generator. The engine must outlive it. A call that
-/// fails throws Error; warpaes/drbg.h describes lengths and statuses.
+/// A generator of random bits. Only one thread at a time may use a generator. The engine must outlive the generator. A
+/// call that fails throws Error; warpaes/drbg.h describes lengths and statuses.
 class Drbg {
 public:
     explicit Drbg(const Engine& engine, const DrbgOptions& options = {}) {
@@ -40,7 +40,7 @@ public:
         handle_.reset(drbg);
     }
 
-    /// Reseeds from `entropy`; if it is empty, from the kernel.
+    /// Reseeds from `entropy`, or from the kernel if `entropy` is empty.
     void reseed(ConstBytes entropy = {}, ConstBytes additional = {}) {
         check(warpaes_drbg_reseed(get(), entropy.data(), entropy.size(), additional.data(), additional.size()));
     }

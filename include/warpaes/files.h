@@ -17,13 +17,13 @@ extern "C" {
 /* --------------------------------------------------------------------------------------------------------- keysets */
 
 /**
- * Keys for files, as other libraries store them: a cleartext Tink keyset, which contains several keys, one of them
- * primary. Encryption uses the primary key; decryption tries every enabled key. Threads may share a keyset while no
- * thread changes it. The keyset is wiped when it is destroyed.
+ * Keys for files, in the format of other libraries: a cleartext Tink keyset. A keyset contains several keys, one of
+ * which is the primary key. Encryption uses the primary key; decryption tries every enabled key. Threads may share a
+ * keyset while no thread changes it. The keyset is wiped when it is destroyed.
  *
- * Templates name formats and their parameters (warpaes_template_query): Tink's streaming AEAD by Tink's names, such as
- * AES256_GCM_HKDF_1MB; and C2SP_CHUNKED_128, C2SP_CHUNKED_256 (c2sp.org/chunked-encryption), which have raw keys only
- * and no keyset file.
+ * A template is a format with its parameters (warpaes_template_query). The templates of Tink's streaming AEAD have
+ * Tink's names, such as AES256_GCM_HKDF_1MB. C2SP_CHUNKED_128 and C2SP_CHUNKED_256 (c2sp.org/chunked-encryption) have
+ * only raw keys, which a keyset file cannot contain.
  */
 typedef struct warpaes_keyset warpaes_keyset;
 
@@ -38,7 +38,8 @@ typedef struct warpaes_key_info {
     uint32_t key_id;
     warpaes_key_state state;
     int32_t primary;           /**< 1 if it is the primary key. */
-    const char* template_name; /**< Name of the key's template; "" if its parameters match none. Static storage. */
+    const char* template_name; /**< Name of the key's template; "" if the key's parameters match no template. Static
+                                    storage. */
     uint32_t key_bits;         /**< AES key size; 0 for a destroyed key, and for a Tink key of another primitive */
     uint32_t segment_bytes;    /**< size of a segment's ciphertext in bytes; 0 in the same cases as key_bits */
 } warpaes_key_info;
@@ -54,20 +55,20 @@ WARPAES_API const char* warpaes_template_name(size_t index);
 typedef struct warpaes_template_info {
     uint32_t struct_size;
     uint32_t key_bits;      /**< AES key size */
-    const char* format;     /**< The format's name, as "Tink streaming AEAD". Static storage. */
+    const char* format;     /**< The format's name, such as "Tink streaming AEAD". Static storage. */
     uint64_t header_bytes;  /**< Bytes of a file before its first segment's ciphertext. */
     uint64_t segment_bytes; /**< Bytes of a full segment's ciphertext, with its tag. */
-    uint32_t raw_only;      /**< 1: its keys are raw, and a keyset file cannot contain them. */
-    uint32_t has_mark;      /**< 1: warpaes_file_inspect recognises its files without the template. */
+    uint32_t raw_only;      /**< 1: the format's keys are raw, and a keyset file cannot contain them. */
+    uint32_t has_mark;      /**< 1: warpaes_file_inspect recognises files of this format without a template. */
 } warpaes_template_info;
 
 #define WARPAES_TEMPLATE_INFO_INIT \
     { sizeof(warpaes_template_info), 0, NULL, 0, 0, 0, 0 }
 
-/** Describes the template of that name. WARPAES_ERROR_ARGUMENT for an unknown name. */
+/** Describes the template called `template_name`. WARPAES_ERROR_ARGUMENT for an unknown name. */
 WARPAES_API warpaes_status warpaes_template_query(const char* template_name, warpaes_template_info* info);
 
-/** Makes an empty keyset. */
+/** Creates an empty keyset. */
 WARPAES_API warpaes_status warpaes_keyset_create(warpaes_keyset** keyset);
 /** Parses `length` bytes of Tink's JSON in UTF-8, with or without a byte order mark. The message for
  * WARPAES_ERROR_KEYSET describes the fault without quoting the JSON. */
@@ -129,8 +130,8 @@ WARPAES_API warpaes_status warpaes_keyset_wrap(const warpaes_keyset* keyset, con
                                                size_t passphrase_len, const warpaes_scrypt* cost, char* json,
                                                size_t capacity, size_t* length);
 /** Reads JSON that warpaes_keyset_wrap wrote. WARPAES_ERROR_AUTHENTICATION: the passphrase is wrong, or the JSON was
- * altered. WARPAES_ERROR_KEYSET: the cost exceeds 1 GiB and a few seconds; this is checked before any memory is
- * allocated for it. */
+ * altered. WARPAES_ERROR_KEYSET: the JSON is not valid, or its cost exceeds 1 GiB of memory or eight times the work of
+ * filling 1 GiB; the cost is checked before any memory is allocated for it. */
 WARPAES_API warpaes_status warpaes_keyset_unwrap(const char* json, size_t length, const char* passphrase,
                                                  size_t passphrase_len, warpaes_keyset** keyset);
 /** Reads the public part of an encrypted keyset's JSON, without its passphrase or key. This part is not authenticated.
@@ -162,8 +163,8 @@ WARPAES_API warpaes_status warpaes_keyset_unwrap_under(const char* json, size_t 
 /* ----------------------------------------------------------------------------------------------- places of keysets */
 
 /** Asks for a passphrase. `question` names the keyset in one line. The function writes the passphrase, at most
- * `capacity` bytes, to `passphrase`, which the library wipes, and the number of bytes to `*length`. It returns 0, or
- * any other value to cancel. The function must return: neither longjmp nor a C++ exception may leave it. */
+ * `capacity` bytes, to `passphrase`, and the number of bytes to `*length`. The library wipes `passphrase`. The function
+ * returns 0, or any other value to cancel. It must return: neither longjmp nor a C++ exception may leave it. */
 typedef int (*warpaes_ask_passphrase)(void* user, const char* question, char* passphrase, size_t capacity,
                                       size_t* length);
 /** Receives a warning without secrets, for example that other users of the machine can open a key file. */
@@ -177,8 +178,7 @@ typedef struct warpaes_place_options {
     void* user;                 /**< the first argument of both functions */
     const char* template_name;  /**< load: the template of a raw key; NULL: AES128_GCM_HKDF_1MB or AES256_GCM_HKDF_1MB,
                                    depending on its length. Refused if the keys are not raw. */
-    const warpaes_scrypt*
-        cost; /**< save: the cost of a guess at the passphrase; NULL for the cost that takes a second */
+    const warpaes_scrypt* cost; /**< save: the cost of a guess at the passphrase; NULL: a guess takes about a second */
 } warpaes_place_options;
 
 #define WARPAES_PLACE_OPTIONS_INIT \
@@ -186,9 +186,9 @@ typedef struct warpaes_place_options {
 
 /**
  * Loads a keyset or a raw key from its place. A place is a string with the grammar of docs/keys.md, which the command
- * and the Python package also use: PATH, file:PATH, env:NAME, fd:N or exec:COMMAND; with passphrase:,
- * passphrase=PLACE;, kek=PLACE;, kek-aad=TEXT; or clear: before it. `options` may be NULL. The call waits for a
- * program, a pipe or an answer.
+ * and the Python package also use: PATH, file:PATH, env:NAME, fd:N or exec:COMMAND, optionally preceded by passphrase:,
+ * passphrase=PLACE;, kek=PLACE;, kek-aad=TEXT; or clear:. `options` may be NULL. The call waits until a program ends, a
+ * pipe is closed or `ask` returns.
  *
  * WARPAES_ERROR_ARGUMENT: not a place, or a place that this call cannot open (own:, and the URLs of key managers, which
  * exec: can open through `warpaes keysources open`). WARPAES_ERROR_NOT_FOUND: the file does not exist.
@@ -204,10 +204,10 @@ typedef struct warpaes_place_options {
  */
 WARPAES_API warpaes_status warpaes_keyset_load(const char* place, const warpaes_place_options* options,
                                                warpaes_keyset** keyset);
-/** Writes the keyset to a new file at its place, PATH or file:PATH, which only its owner can open (mode 0600). The
- * keyset is encrypted under the passphrase or key that the place names, or unencrypted. `options` may be NULL. `ask` is
- * called once. WARPAES_ERROR_EXISTS if the file exists, because keys are never overwritten. After a failure, no file
- * remains. */
+/** Writes the keyset to a new file at its place, PATH or file:PATH. Only the file's owner can open the file (mode
+ * 0600). The keyset is encrypted under the passphrase or key that the place names, or unencrypted. `options` may be
+ * NULL. `ask` is called once. WARPAES_ERROR_EXISTS if the file exists, because keys are never overwritten. After a
+ * failure, no file remains. */
 WARPAES_API warpaes_status warpaes_keyset_save(const warpaes_keyset* keyset, const char* place,
                                                const warpaes_place_options* options);
 
@@ -216,7 +216,7 @@ WARPAES_API warpaes_status warpaes_keyset_save(const warpaes_keyset* keyset, con
 typedef enum warpaes_format {
     WARPAES_FORMAT_RAW = 0,           /**< Only ciphertext; the caller supplies the key and the IV. */
     WARPAES_FORMAT_OPENSSL_ENC = 1,   /**< `openssl enc`: derives the key and the IV from a passphrase; the file starts
-                                         with "Salted__" and the   salt. */
+                                         with "Salted__" and the salt. */
     WARPAES_FORMAT_STREAMING_AEAD = 2 /**< Authenticated segments: Tink's streaming AEAD or C2SP chunked encryption,
                                            depending on the keyset's key. */
 } warpaes_format;
@@ -237,7 +237,8 @@ enum {
                                          blocks or segments that contain them (ECB, CTR, and decryption of CBC, CFB and
                                          STREAMING_AEAD). */
     WARPAES_FILE_VERIFY = 1u << 6,  /**< STREAMING_AEAD decryption: authenticate everything and write nothing. */
-    WARPAES_FILE_NO_SYNC = 1u << 7, /**< Do not wait until the file is on the disk; a power failure may lose it. */
+    WARPAES_FILE_NO_SYNC = 1u << 7, /**< Do not wait until the file is on the disk; a power failure may lose the file.
+                                     */
     WARPAES_FILE_SHA256 = 1u << 8,  /**< Return the SHA-256 of the output in the result. The output is then written in
                                          order. */
     WARPAES_FILE_SHA256_INPUT = 1u << 9,     /**< STREAMING_AEAD decryption of a file: return the SHA-256 of the input
@@ -333,9 +334,9 @@ typedef struct warpaes_file_result {
     uint64_t bytes_read;    /**< Bytes that the cipher read, including the header; for base64, decoded bytes. */
     uint64_t bytes_written; /**< Bytes written to the output. */
     uint32_t notes;         /**< WARPAES_NOTE_* */
-    int32_t device;         /**< The CUDA device that ran it; -1: the CPU. */
-    const char* backend;    /**< The backend that ran it. Static storage. */
-    uint32_t key_id;        /**< STREAMING_AEAD: the key that was used. */
+    int32_t device;         /**< The CUDA device that ran the job; -1: the CPU. */
+    const char* backend;    /**< The backend that ran the job. Static storage. */
+    uint32_t key_id;        /**< STREAMING_AEAD: the ID of the key that was used. */
     uint32_t reserved;
     char error[WARPAES_ERROR_BYTES]; /**< The error message; "" for WARPAES_OK. */
     uint8_t sha256[32];              /**< With WARPAES_FILE_SHA256 or SHA256_INPUT after success; otherwise zeros. */
@@ -357,7 +358,7 @@ WARPAES_API warpaes_status warpaes_file_run(warpaes_engine* engine, const warpae
 typedef struct warpaes_file_info {
     uint32_t struct_size;
     warpaes_format format;
-    const char* template_name; /**< The requested template; "" if only a key can determine it. Static storage. */
+    const char* template_name; /**< The requested template; "" if none was requested. Static storage. */
     uint64_t file_bytes;
     uint64_t header_bytes;
     uint64_t segment_bytes;   /**< bytes of a segment's ciphertext, including its tag; 0 if unknown */
@@ -365,7 +366,7 @@ typedef struct warpaes_file_info {
     uint64_t plaintext_bytes; /**< WARPAES_UNKNOWN if unknown: OPENSSL_ENC, or no template was requested */
     uint32_t key_bits;        /**< AES key size; 0 if unknown */
     uint32_t reserved;
-    const char* format_name; /**< The format's name, as "Tink streaming AEAD". Static storage. */
+    const char* format_name; /**< The format's name, such as "Tink streaming AEAD". Static storage. */
 } warpaes_file_info;
 
 #define WARPAES_FILE_INFO_INIT \
@@ -373,9 +374,9 @@ typedef struct warpaes_file_info {
 
 /**
  * Reads the header of the file at `path` and computes the other facts from the file's length. `template_name` is the
- * template to assume. NULL: the template in the header; Tink's header does not contain the segment size, and C2SP files
- * have no magic number and are not recognised. WARPAES_ERROR_FORMAT if the file cannot have that format, for example
- * because its length is impossible. Thread-safe.
+ * template to assume. If it is NULL, the format is recognised by the first bytes of the file. The segment size is then
+ * unknown, because Tink's header does not contain it; C2SP files have no magic number and are not recognised.
+ * WARPAES_ERROR_FORMAT if the file cannot have that format, for example because its length is impossible. Thread-safe.
  */
 WARPAES_API warpaes_status warpaes_file_inspect(const char* path, const char* template_name, warpaes_file_info* info);
 
@@ -418,9 +419,9 @@ typedef struct warpaes_sink {
      * one call at a time. */
     int (*write)(void* user, const void* bytes, uint64_t length);
     void* user;
-    /** With WARPAES_FILE_OVERWRITE and path: the writer replaces the file that this reader has opened, and no other
-     * file. If the path now names a different file, or if the file has changed, opening or finishing the writer fails
-     * with WARPAES_ERROR_READ. Only needed while the writer is being opened. */
+    /** With WARPAES_FILE_OVERWRITE and path: the writer may replace only the file that this reader has opened. If the
+     * path now names a different file, or if the file has changed, opening or finishing the writer fails with
+     * WARPAES_ERROR_READ. Only needed while the writer is being opened. */
     const warpaes_reader* replaces;
 } warpaes_sink;
 
@@ -429,14 +430,14 @@ typedef struct warpaes_sink {
 
 /** Reads the header and the last segment. Authenticating the last segment determines the right key and shows that the
  * end of the file is present. If the source cannot seek, the call reads the header and the first segment; reading the
- * last segment later shows that the file is complete. Keyset and associated data may be freed after the call. Errors:
- * WARPAES_ERROR_KEYSET, WARPAES_ERROR_FORMAT, WARPAES_ERROR_AUTHENTICATION, WARPAES_ERROR_READ. */
+ * last segment later shows that the file is complete. The keyset and the associated data may be freed after the call.
+ * Errors: WARPAES_ERROR_KEYSET, WARPAES_ERROR_FORMAT, WARPAES_ERROR_AUTHENTICATION, WARPAES_ERROR_READ. */
 WARPAES_API warpaes_status warpaes_reader_open(warpaes_engine* engine, const warpaes_source* source,
                                                const warpaes_keyset* keyset, const void* aad, size_t aad_len,
                                                warpaes_reader** reader);
 /** Bytes of plaintext; 0 for NULL. For a source that cannot seek: WARPAES_UNKNOWN until everything has been read. */
 WARPAES_API uint64_t warpaes_reader_size(const warpaes_reader* reader);
-/** Bytes of plaintext in the first segment and in every other full one, the units that reads open as a whole. */
+/** Bytes of plaintext in the first segment and in every other full segment. Reads authenticate whole segments. */
 WARPAES_API warpaes_status warpaes_reader_segments(const warpaes_reader* reader, uint64_t* first, uint64_t* others);
 /**
  * Copies bytes [offset, offset + length) of the plaintext to `output`, in host or device memory. `*read` is less than
@@ -475,11 +476,11 @@ WARPAES_API void warpaes_writer_close(warpaes_writer* writer);
 
 /**
  * Opens an encrypted file as a FILE* for fread, fseek, ftell, getc and similar functions, with the same arguments as
- * warpaes_reader_open. fclose frees the stream, and the engine must stay until then. fread returns only authentic
+ * warpaes_reader_open. fclose frees the stream, and the engine must exist until then. fread returns only authentic
  * bytes. If the file is altered or cannot be read, fread returns fewer bytes than requested, ferror is true, errno is
  * EIO (ENOMEM: out of memory), and warpaes_last_error describes the reason. The stream has no descriptor: fileno
- * returns -1, so the file cannot be mapped. If the source cannot seek, neither can the stream (ESPIPE). Its buffer of
- * 64 KiB is wiped by fclose; the caller must wipe a buffer that was set with setvbuf. As for other streams of
+ * returns -1, so the file cannot be mapped. If the source cannot seek, neither can the stream (ESPIPE). The stream's
+ * buffer of 64 KiB is wiped by fclose; the caller must wipe a buffer that was set with setvbuf. As for other streams of
  * fopencookie, glibc does not support freopen or the wide-character functions (fgetws): they crash.
  * WARPAES_ERROR_BACKEND if the C library has no fopencookie.
  */
@@ -489,8 +490,8 @@ WARPAES_API warpaes_status warpaes_open_stream(warpaes_engine* engine, const war
 /**
  * Opens a FILE* that encrypts the data written to it, front to back, with the same arguments as warpaes_writer_open.
  * fclose ends the file and makes it visible under its name. If fclose or an earlier write fails, fclose returns EOF,
- * errno is EIO (ENOMEM: out of memory), and no file appears. No file appears either if fclose is not called, for
- * example at exit. In a child of fork(), the stream cannot be written to. WARPAES_ERROR_BACKEND if the C library has no
+ * errno is EIO (ENOMEM: out of memory), and no file appears. If fclose is not called, for example at exit, no file
+ * appears either. In a child of fork(), the stream cannot be written to. WARPAES_ERROR_BACKEND if the C library has no
  * fopencookie.
  */
 WARPAES_API warpaes_status warpaes_create_stream(warpaes_engine* engine, const warpaes_sink* sink,

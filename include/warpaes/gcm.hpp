@@ -30,8 +30,8 @@ inline std::vector<std::uint8_t> seal(const Engine& engine, const Key& key, Cons
     return sealed;
 }
 
-/// Returns the plaintext of a message that `seal` returned. Throws Error{WARPAES_ERROR_AUTHENTICATION} if it is not
-/// authentic. Thread-safe.
+/// Returns the plaintext of a message that `seal` returned. Throws Error{WARPAES_ERROR_AUTHENTICATION} if the message
+/// is not authentic. Thread-safe.
 inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, ConstBytes iv, ConstBytes sealed,
                                       ConstBytes aad = {}) {
     if (sealed.size() < gcm_tag_bytes) {
@@ -47,7 +47,7 @@ inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, Cons
     return plaintext;
 }
 
-/// Size of the nonce in front of a message that was sealed with a random nonce.
+/// Size of the nonce at the start of a message that was sealed with a random nonce.
 inline constexpr std::size_t gcm_nonce_bytes = 12;
 
 /// Seals with a random nonce, and returns nonce, ciphertext and tag. Seal at most 2^32 messages this way with the same

@@ -26,7 +26,7 @@ WARPAES_API warpaes_status warpaes_names_create(warpaes_engine* engine, const wa
                                                 warpaes_names** names);
 /** Wipes and frees the keys; NULL is allowed. */
 WARPAES_API void warpaes_names_destroy(warpaes_names* names);
-/** The number of keys, of which the primary key is the first; 0 for NULL. */
+/** The number of keys; key 0 is the primary key. Returns 0 for NULL. */
 WARPAES_API size_t warpaes_names_count(const warpaes_names* names);
 
 /**

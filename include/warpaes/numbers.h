@@ -1,9 +1,9 @@
 /*
  * warpaes: random numbers from a key, in host or device memory. The rules in warpaes.h also apply here.
  *
- * The numbers are a function of AES-CTR's key stream: the key and the counter determine every bit of them, on every
- * machine. The generator has no state. It is intended for simulations, noise and initial weights that must be secret,
- * reproducible, or started at any position. Use drbg.h or the operating system for keys and nonces.
+ * The numbers are a function of AES-CTR's key stream: the key and the counter determine every bit, and every machine
+ * computes the same bits. The generator has no state. It is intended for simulations, noise and initial weights that
+ * must be secret, reproducible, or started at any position. Use drbg.h or the operating system for keys and nonces.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,9 +20,10 @@ extern "C" {
  * The kind of number that a block of the key stream, read as little-endian words, is converted to. Each operation is
  * rounded separately, as in IEEE 754: multiplications and additions are not contracted.
  *
- * Uniform: `first` + `second` * u. For a word w, u is floor(w / 2^11) * 2^-53 with 64 bits (FLOAT64), floor(w / 2^8) *
- * 2^-24 with 32 (FLOAT32), and floor(w / 2^5) * 2^-11 and floor(w / 2^8) * 2^-8 with 16 (FLOAT16, BFLOAT16). `first`
- * and `second` are rounded to the format first, 16-bit formats through float; then the product and the sum are rounded.
+ * Uniform: `first` + `second` * u. For a word w, u is floor(w / 2^11) * 2^-53 for 64-bit words (FLOAT64), floor(w /
+ * 2^8) * 2^-24 for 32-bit words (FLOAT32), and floor(w / 2^5) * 2^-11 or floor(w / 2^8) * 2^-8 for 16-bit words
+ * (FLOAT16, BFLOAT16). `first` and `second` are rounded to the format first, 16-bit formats through float; then the
+ * product and the sum are rounded.
  *
  * Normal: `first` + `second` * n. The Box-Muller transform computes each pair of values n from two words: from 64-bit
  * words in double (FLOAT64), or from 32-bit words in float (the other kinds; 16-bit results are rounded at the end).

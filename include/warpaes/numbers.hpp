@@ -14,7 +14,7 @@
 namespace warpaes {
 inline namespace cpp {
 
-/// The C++20 number types with a format in numbers.h.
+/// The floating-point types of C++20 for which numbers.h has a kind of number.
 template <typename T>
 concept FloatOrDouble = std::same_as<T, float> || std::same_as<T, double>;
 

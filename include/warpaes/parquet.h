@@ -5,11 +5,11 @@
  * its page, the next header, and so on. A module consists of its length (4 bytes, little-endian), a nonce of 12 bytes,
  * the ciphertext and a tag of 16 bytes (pages of AES_GCM_CTR_V1 have no tag).
  *
- * The functions below turn a chunk into its plain view: bytes of the same length, in which every page header and page
- * is at the place of its modules. The header fills the bytes that lengths, nonces and tags leave free: its
- * `compressed_page_size` becomes the length of the plain page, its `crc`, which covers the ciphertext, is left out, and
- * a binary field that every reader ignores fills the rest. Offsets and sizes in footers and indexes therefore stay
- * valid, and any Parquet reader can read the view.
+ * The functions below convert a chunk to its plain view: bytes of the same length, in which every page header and page
+ * is located where its module was. In each header, `compressed_page_size` becomes the length of the plain page, and
+ * `crc`, which covers the ciphertext, is left out. A binary field that every reader ignores fills the bytes that
+ * lengths, nonces and tags leave free. Offsets and sizes in footers and indexes therefore stay valid, and any Parquet
+ * reader can read the view.
  *
  * These functions do no cryptography, except warpaes_parquet_decrypt, warpaes_parquet_stage and
  * warpaes_parquet_decrypt_staged. They write batch entries or tables, which the caller submits (host memory) or
@@ -37,7 +37,7 @@ enum {
 typedef struct warpaes_parquet_chunk {
     uint32_t struct_size;
     uint32_t flags;         /**< WARPAES_PARQUET_* */
-    const warpaes_key* key; /**< The column's key: the footer's key, or the column's own. Not read by
+    const warpaes_key* key; /**< The column's key: the footer's key, or the column's own key. Not read by
                                  warpaes_parquet_walk. */
     const void* aad;        /**< The AAD prefix followed by aad_file_unique, in host memory. */
     uint64_t aad_len;       /**< at most 65,536 bytes */
@@ -65,8 +65,9 @@ typedef struct warpaes_parquet_page {
 /**
  * Lists the pages whose two modules are completely in `modules`, using only the modules' lengths. `*count` becomes the
  * number of pages and `*walked` the number of bytes in their modules; either pointer may be NULL. If there are more
- * than `capacity` pages, the call returns WARPAES_ERROR_BUFFER_TOO_SMALL, and `pages` contains the first of them.
- * WARPAES_ERROR_FORMAT: a module is too short for its nonce and tag, or a data page would have an ordinal above 32,767.
+ * than `capacity` pages, the call returns WARPAES_ERROR_BUFFER_TOO_SMALL, and `pages` contains the first `capacity`
+ * pages. WARPAES_ERROR_FORMAT: a module is too short for its nonce and tag, or a data page would have an ordinal above
+ * 32,767.
  */
 WARPAES_API warpaes_status warpaes_parquet_walk(const warpaes_parquet_chunk* chunk, warpaes_parquet_page* pages,
                                                 uint64_t capacity, uint64_t* count, uint64_t* walked);
@@ -94,9 +95,9 @@ WARPAES_API warpaes_status warpaes_parquet_rewrite_headers(const warpaes_parquet
 
 /**
  * Writes `count` batch entries that decrypt pages from `input` to `view`. `input` is `modules`, or a copy in device
- * memory; `view` is in the same kind of memory and overlaps neither. `statuses` is NULL, or receives the entries'
- * `statuses`, one for each page. `scratch` is as for warpaes_parquet_header_entries, but must not be the same memory.
- * The header of page i fills the bytes of `view` from the page's offset up to the entry's output.
+ * memory; `view` is in the same kind of memory and overlaps neither. `statuses` is NULL, or receives one status for
+ * each page. `scratch` is as for warpaes_parquet_header_entries, but must not be the same memory. The header of page i
+ * fills the bytes of `view` from the page's offset up to the entry's output.
  */
 WARPAES_API warpaes_status warpaes_parquet_page_entries(const warpaes_parquet_chunk* chunk,
                                                         const warpaes_parquet_page* pages, uint64_t count,
@@ -226,7 +227,7 @@ enum {
 typedef struct warpaes_parquet_module {
     uint32_t struct_size;
     uint32_t kind;          /**< WARPAES_PARQUET_FOOTER to WARPAES_PARQUET_BLOOM_BITSET */
-    const warpaes_key* key; /**< the footer's key, or the column's own */
+    const warpaes_key* key; /**< the footer's key, or the column's own key */
     const void* aad;
     uint64_t aad_len;   /**< at most 65,536 bytes */
     const void* module; /**< Including its length field; for warpaes_parquet_open_footer, the footer up to the file's
@@ -252,8 +253,8 @@ WARPAES_API warpaes_status warpaes_parquet_inspect_footer(const void* footer, ui
 /**
  * Decrypts an encrypted footer, or verifies the signature of a plaintext footer, and writes FileMetaData to `metadata`:
  * metadata_len bytes, as reported by warpaes_parquet_inspect_footer. WARPAES_ERROR_AUTHENTICATION: the key or the AAD
- * prefix is wrong, or the file was altered; `metadata` then contains no byte of it. An unencrypted file is refused with
- * WARPAES_ERROR_FORMAT.
+ * prefix is wrong, or the file was altered; `metadata` then contains no byte of FileMetaData. An unencrypted file is
+ * refused with WARPAES_ERROR_FORMAT.
  */
 WARPAES_API warpaes_status warpaes_parquet_open_footer(warpaes_engine* engine, const warpaes_parquet_module* module,
                                                        void* metadata, uint64_t capacity);

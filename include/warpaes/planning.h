@@ -30,10 +30,10 @@ typedef struct warpaes_work {
 #define WARPAES_WORK_INIT \
     { sizeof(warpaes_work), 128, WARPAES_CTR, WARPAES_ENCRYPT, WARPAES_MEMORY_PAGEABLE, 0, 1, 0, 1 }
 
-/** An engine's plan for the work at this moment. The library fills every field except struct_size. */
+/** An engine's current plan for the work. The library fills every field except struct_size. */
 typedef struct warpaes_plan {
     uint32_t struct_size;
-    int32_t device;      /**< CUDA device number, the first if there are several; -1: the CPU. */
+    int32_t device;      /**< CUDA device number, or the first number if several devices are used; -1: the CPU. */
     const char* backend; /**< Static storage. */
     const char* beside; /**< A CPU backend that processes a part of a batch in addition to the GPU; otherwise "". Static
                              storage. */
@@ -62,9 +62,9 @@ typedef struct warpaes_prediction {
     { sizeof(warpaes_prediction), 0, 0, 0, 0, 0 }
 
 /** Plans `work` without doing it. An engine with a backend requested by name plans only for that backend. The first
- * call is slow because it looks for GPUs, but it does not initialise any. Thread-safe. */
+ * call is slow because it looks for GPUs, but it does not initialise any GPU. Thread-safe. */
 WARPAES_API warpaes_status warpaes_engine_plan(warpaes_engine* engine, const warpaes_work* work, warpaes_plan* plan);
-/** Predicts the time of entry `index` of warpaes_backend_query's list. Otherwise the same as warpaes_engine_plan. */
+/** Like warpaes_engine_plan, but predicts the time of `work` on entry `index` of warpaes_backend_query's list. */
 WARPAES_API warpaes_status warpaes_engine_predict(warpaes_engine* engine, const warpaes_work* work, size_t index,
                                                   warpaes_prediction* prediction);
 
@@ -103,8 +103,9 @@ typedef struct warpaes_calibration_result {
  * with these costs, and stores them for later engines of any process. The environment variable WARPAES_CALIBRATION
  * names the file; by default, the file is below $XDG_CACHE_HOME or ~/.cache. With WARPAES_CALIBRATION=none nothing is
  * stored or read. An engine reads the file when it first has to choose a backend. Other work on the machine during a
- * calibration makes the costs unreliable. WARPAES_ERROR_CANCELLED if `progress` returns any value but 0.
- * WARPAES_ERROR_WRITE if the costs cannot be stored; this engine still uses them. `result` may be NULL. Thread-safe.
+ * calibration makes the costs unreliable. WARPAES_ERROR_CANCELLED if `progress` returns a value other than 0.
+ * WARPAES_ERROR_WRITE if the costs cannot be stored; this engine still uses the costs. `result` may be NULL.
+ * Thread-safe.
  */
 WARPAES_API warpaes_status warpaes_engine_calibrate(warpaes_engine* engine, const warpaes_calibration* calibration,
                                                     warpaes_calibration_result* result);
@@ -112,7 +113,7 @@ WARPAES_API warpaes_status warpaes_engine_calibrate(warpaes_engine* engine, cons
  * WARPAES_ERROR_BUFFER_TOO_SMALL if the path and its NUL exceed `capacity` bytes. Thread-safe. */
 WARPAES_API warpaes_status warpaes_calibration_path(char* path, size_t capacity);
 
-/** The value of a launch figure whose limit is never reached. */
+/** The value of a launch figure that is a limit, if the limit is never reached. */
 #define WARPAES_NEVER 0xffffffffu
 
 /** One launch parameter of a GPU's kernels, such as a number of threads, a number of tables or a limit. The parameters
@@ -134,7 +135,7 @@ typedef struct warpaes_launch_figure {
 /** Number of figures. */
 WARPAES_API size_t warpaes_launch_figure_count(void);
 /** Figure `index` of CUDA device `device`; -1 is the first device. WARPAES_ERROR_BACKEND if the engine cannot use that
- * device. The call creates no context. Thread-safe. */
+ * device. The call creates no CUDA context. Thread-safe. */
 WARPAES_API warpaes_status warpaes_engine_launch_figure(warpaes_engine* engine, int32_t device, size_t index,
                                                         warpaes_launch_figure* figure);
 
@@ -143,8 +144,9 @@ typedef struct warpaes_tuning_step {
     uint32_t struct_size;
     uint32_t value;
     const char* name;  /**< name of the figure; static storage */
-    const char* works; /**< the measured work, worded as the subject of a sentence; static storage */
-    double relative;   /**< Time relative to that of the value in use; 0 means that this GPU refuses such launches. */
+    const char* works; /**< a noun phrase that describes the measured work; static storage */
+    double relative;   /**< Time divided by the time with the value in use; 0 means that this GPU refuses launches with
+                            `value`. */
     uint64_t done;     /**< values tried so far */
     uint64_t total;    /**< values to try */
 } warpaes_tuning_step;
@@ -154,7 +156,7 @@ typedef struct warpaes_tuning {
     uint32_t flags; /**< WARPAES_CALIBRATE_QUICK, WARPAES_CALIBRATE_KEEP */
     int32_t device; /**< CUDA device number; -1: the first */
     uint32_t reserved;
-    /** Called for every value; any return value but 0 cancels the run. May be NULL. */
+    /** Called for every value; a return value other than 0 cancels the run. May be NULL. */
     int (*progress)(void* user, const warpaes_tuning_step* step);
     void* progress_user;
 } warpaes_tuning;
@@ -175,12 +177,12 @@ typedef struct warpaes_tuning_result {
 #define WARPAES_TUNING_RESULT_INIT \
     { sizeof(warpaes_tuning_result), -1, 0, 0, 0, 0 }
 
-/** Finds the best launch parameters for a GPU's kernels by measuring one figure after another. Before it measures a
- * value, it compares the kernels' output with the CPU's. This process uses the best values from then on, and they are
- * stored with the calibrations for this GPU and later processes. Workers that are already open keep their values. Tune
- * before calibrating, because costs depend on launch parameters. WARPAES_ERROR_CANCELLED if `progress` returns any
- * value but 0, and WARPAES_ERROR_DEVICE if the outputs differ: in both cases nothing is changed. WARPAES_ERROR_WRITE if
- * the values cannot be stored. `result` may be NULL. Thread-safe.
+/** Finds the best launch parameters for a GPU's kernels by measuring one figure after another. Before measuring a
+ * value, the call compares the kernels' output with the CPU's output. This process then uses the best values. They are
+ * also stored with the calibration, for later processes with this GPU. Workers that are already open keep their values.
+ * Tune before calibrating, because costs depend on launch parameters. WARPAES_ERROR_CANCELLED if `progress` returns a
+ * value other than 0, and WARPAES_ERROR_DEVICE if the outputs differ: in both cases nothing is changed.
+ * WARPAES_ERROR_WRITE if the values cannot be stored. `result` may be NULL. Thread-safe.
  */
 WARPAES_API warpaes_status warpaes_engine_tune(warpaes_engine* engine, const warpaes_tuning* tuning,
                                                warpaes_tuning_result* result);

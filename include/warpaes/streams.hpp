@@ -52,15 +52,15 @@ struct StreamClose {
 };
 }  // namespace detail
 
-/// Options for loading or saving a keyset at a place, where the place does not contain them; see warpaes_place_options.
-/// load() and save() rethrow exceptions of the functions.
+/// Settings that are not part of a place, for loading or saving a keyset; see warpaes_place_options. load() and save()
+/// rethrow exceptions that the functions throw.
 struct PlaceOptions {
     /// Writes the passphrase to the buffer, which is wiped afterwards, and returns its length.
     std::function<std::size_t(const std::string& question, std::span<char> passphrase)> ask{};
     std::function<void(const std::string& sentence)> warning{};
     std::string template_name{};  ///< load: the template for a raw key; if empty, the key's length determines it
     std::optional<warpaes_scrypt> cost =
-        std::nullopt;  ///< save: the cost of a passphrase guess; without a value, one second
+        std::nullopt;  ///< save: the cost of a passphrase guess; by default, a guess takes one second
 };
 
 /// Keys for files, one of which is the primary key. Wiped when destroyed. Threads may share a keyset while no thread
@@ -104,7 +104,7 @@ public:
         asker.check(status);
         return loaded;
     }
-    /// Saves the keyset to a new file at its place, which only its owner can open. Throws Error; see
+    /// Saves the keyset to a new file at its place; only the file's owner can open the file. Throws Error; see
     /// warpaes_keyset_save.
     void save(const std::string& place, const PlaceOptions& options = {}) const {
         Asker asker{options};
@@ -132,7 +132,8 @@ public:
         });
     }
 
-    /// Returns Tink's JSON, encrypted under a passphrase. A guess at the passphrase costs one second, or `cost`.
+    /// Returns Tink's JSON, encrypted under a passphrase. A guess at the passphrase takes one second, or has the cost
+    /// `cost`.
     [[nodiscard]] std::string wrap(std::string_view passphrase) const { return wrap(passphrase, scrypt_cost(1)); }
     [[nodiscard]] std::string wrap(std::string_view passphrase, const warpaes_scrypt& cost) const {
         return text_of([&](std::string& json, std::size_t& length) {
@@ -212,7 +213,7 @@ private:
     detail::Handle<warpaes_keyset, warpaes_keyset_destroy> handle_;
 };
 
-/// Random access to a file of authenticated segments. read() is thread-safe. The engine must outlive it.
+/// Random access to a file of authenticated segments. read() is thread-safe. The engine must outlive the Reader.
 class Reader {
 public:
     /// Fills the buffer with the bytes at `offset` of the file, or throws. Several threads may call the function at
@@ -222,8 +223,9 @@ public:
     /// returns 0 at the end. Throws on failure. The library makes one call at a time.
     using Next = std::function<std::size_t(Bytes buffer)>;
 
-    // The functions below read the header and the last segment, and throw Error{WARPAES_ERROR_AUTHENTICATION},
-    // Error{WARPAES_ERROR_FORMAT}, Error{WARPAES_ERROR_KEYSET}, …. `aad` must be the same as for the writer.
+    // The functions below read the header and the last segment. They throw Error{WARPAES_ERROR_AUTHENTICATION},
+    // Error{WARPAES_ERROR_FORMAT}, Error{WARPAES_ERROR_KEYSET} and other errors. `aad` must be the same as for the
+    // writer.
 
     [[nodiscard]] static Reader of_file(const Engine& engine, const Keyset& keyset, const std::string& path,
                                         ConstBytes aad = {}) {
@@ -239,8 +241,8 @@ public:
         source.memory_len = memory.size();
         return Reader(engine, keyset, source, aad, {});
     }
-    /// Opens a file of `size` bytes that only `function` can read. If the function throws, the call that used it
-    /// rethrows the exception.
+    /// Opens a file of `size` bytes that only `function` can read. If the function throws, the call that used the
+    /// function rethrows the exception.
     [[nodiscard]] static Reader of_function(const Engine& engine, const Keyset& keyset, std::uint64_t size,
                                             Function function, ConstBytes aad = {}) {
         warpaes_source source = WARPAES_SOURCE_INIT;
@@ -251,9 +253,9 @@ public:
         return Reader(engine, keyset, source, aad,
                       [function = std::move(function)](auto offset, auto buffer, auto) { function(offset, buffer); });
     }
-    /// Opens a file that is read forward by one thread at a time. Each read() begins where the previous read() ended,
-    /// returns fewer bytes if no more have arrived, and returns none only at the end. This function reads the first
-    /// segment instead of the last segment.
+    /// Opens a file that is read forward by one thread at a time. Each read() must begin where the previous read()
+    /// ended. It returns fewer bytes than requested if no more have arrived, and 0 only at the end. of_stream() reads
+    /// the first segment, because the last segment has not arrived.
     [[nodiscard]] static Reader of_stream(const Engine& engine, const Keyset& keyset, Next next, ConstBytes aad = {}) {
         warpaes_source source = WARPAES_SOURCE_INIT;
         source.next = [](void* user, void* buffer, std::uint64_t length, std::uint64_t* got) noexcept -> int {
@@ -310,13 +312,14 @@ using Stream = std::unique_ptr<std::FILE, detail::StreamClose>;
 
 /// Writes a file of authenticated segments from front to back, with the keyset's primary key. Only one thread at a time
 /// may use a Writer, in the process that opened it: in a child of fork(), write() and finish() throw
-/// Error{WARPAES_ERROR_STATE}. The engine must outlive it.
+/// Error{WARPAES_ERROR_STATE}. The engine must outlive the Writer.
 class Writer {
 public:
     /// Writes the next bytes of the file, or throws.
     using Function = std::function<void(ConstBytes bytes)>;
 
-    /// The file appears under its name when finish() has returned. Throws Error{WARPAES_ERROR_EXISTS}, ….
+    /// The file appears under its name when finish() has returned. Throws Error{WARPAES_ERROR_EXISTS} if the path
+    /// exists and `overwrite` is false, or another Error.
     [[nodiscard]] static Writer to_file(const Engine& engine, const Keyset& keyset, const std::string& path,
                                         ConstBytes aad = {}, bool overwrite = false) {
         warpaes_sink sink = WARPAES_SINK_INIT;
@@ -324,7 +327,7 @@ public:
         sink.path = path.c_str();
         return Writer(engine, keyset, sink, aad, {});
     }
-    /// If `function` throws, the call that used it rethrows the exception.
+    /// If `function` throws, the call that used the function rethrows the exception.
     [[nodiscard]] static Writer to_function(const Engine& engine, const Keyset& keyset, Function function,
                                             ConstBytes aad = {}) {
         const warpaes_sink sink = WARPAES_SINK_INIT;

@@ -8,8 +8,8 @@
  *    the call's result if it has one (`error`), or in the handle (warpaes_context_error and similar functions), and
  *    always in warpaes_last_error() on the same thread. No exception crosses this boundary. No function prints or
  *    exits.
- *  - A call's input is const. Output other than the status is a separate struct, and the pointer to the struct may be
- *    NULL where the function's comment allows it.
+ *  - A call's input is const. Output other than the status is written to a separate struct. The pointer to this struct
+ *    may be NULL where the function's comment allows it.
  *  - Initialise a struct that has a `struct_size` with its macro WARPAES_*_INIT. The macro sets the size, and each
  *    input field to its default. The default is 0 or NULL, so `= {0}` with `struct_size` set to the struct's sizeof is
  *    equivalent, except: `device` is -1 in warpaes_engine_options and warpaes_tuning; `entry_size` and `result_size` in
@@ -35,7 +35,7 @@
  *  - No buffer that a call reads may change until the call has returned, or the batch is finished. GCM and CCM read the
  *    text twice, as other libraries do: once for the tag and once for the output. If a process or thread writes to the
  *    text between the two reads (to a file mapped by mmap, to a shared arena), altered plaintext may be returned as
- *    authentic. If others can write to the data, copy it to your own memory first.
+ *    authentic. If another process or thread can write to the data, copy it to private memory first.
  *  - After fork(), the child may use the parent's engines, keys, keysets, readers, arenas and finished batches; they
  *    compute on the CPU, with the child's own threads. For the following handles, calls return WARPAES_ERROR_STATE with
  *    a message that names the owning process: writers; contexts that encrypt under an IV, until they get another IV;
@@ -79,7 +79,8 @@ typedef enum warpaes_status {
     WARPAES_ERROR_ARGUMENT = 2,         /**< A null pointer, an unknown value, or fields that contradict each other. */
     WARPAES_ERROR_KEY_LENGTH = 3,       /**< A key's length is not 16, 24 or 32 bytes. */
     WARPAES_ERROR_IV_LENGTH = 4,        /**< The mode does not accept an IV of this length. Most modes require 16 bytes,
-                                             ECB and CMAC 0, GCM at least 1; for the other modes see warpaes_message. */
+                                             ECB and CMAC require 0, and GCM requires at least 1; for the other modes
+                                             see warpaes_message. */
     WARPAES_ERROR_DATA_LENGTH = 5,      /**< The mode does not accept a message of this length. For example, ECB and CBC
                                              without padding require whole 16-byte blocks. */
     WARPAES_ERROR_PADDING = 6,          /**< PKCS#7 padding is wrong: the key or the IV is wrong, or the data is
@@ -165,7 +166,7 @@ enum {
         1u << 2, /**< The input file grew after it was opened. The output covers its length at that time. */
     WARPAES_NOTE_ATTRIBUTES = 1u << 3, /**< The output is complete, but its file system refused or ignored permissions
                                             or times: other users may be able to open the file, or users who could open
-                                            the replaced file may be unable to. */
+                                            the replaced file may be unable to open the new file. */
     WARPAES_NOTE_NAME_EARLY = 1u << 4, /**< The output is complete, but its name was visible while the file was being
                                           written, because the file system cannot rename files. */
     WARPAES_NOTE_KEY_OPENS = 1u << 5   /**< For a file job that failed with WARPAES_ERROR_AUTHENTICATION: the key is
@@ -203,17 +204,17 @@ typedef struct warpaes_engine_options {
 /** `options` may be NULL. If a backend is unknown or cannot run here, the call returns WARPAES_ERROR_BACKEND and does
  * not use a different backend. */
 WARPAES_API warpaes_status warpaes_engine_create(const warpaes_engine_options* options, warpaes_engine** engine);
-/** Frees the engine. Every call on it must have returned, and its asynchronous work must have completed. In a child of
- * fork(), the call wipes kept keys and does not touch data that the parent's threads use. */
+/** Frees the engine. Every call on the engine must have returned, and its asynchronous work must have completed. In a
+ * child of fork(), the call wipes kept keys and does not touch data that the parent's threads use. */
 WARPAES_API void warpaes_engine_destroy(warpaes_engine* engine);
 
 /**
  * Wipes the expanded keys that the library keeps between batches in case a key is used again: keys that entries
  * contained as bytes, and expanded keys in GPU memory, for all engines of the process. When the call returns, no such
- * key is left in memory, except keys that running batches use; call it again when these batches are finished. Without
- * this call, an idle thread of the engine wipes each key that no batch has used for ten seconds, and destroying the
- * engine wipes all of them. Later batches expand their keys again. Thread-safe, including during batches, captures and
- * other flushes. WARPAES_ERROR_DEVICE if a GPU fails.
+ * expanded key is left in memory, except keys that running batches use; call it again when these batches are finished.
+ * Without this call, an idle thread of the engine wipes each key that no batch has used for ten seconds, and destroying
+ * the engine wipes all such keys. Later batches expand their keys again. Thread-safe, including during batches,
+ * captures and other flushes. WARPAES_ERROR_DEVICE if a GPU fails.
  */
 WARPAES_API warpaes_status warpaes_engine_flush_keys(warpaes_engine* engine);
 
@@ -239,29 +240,31 @@ WARPAES_API size_t warpaes_backend_count(void);
 /** Entry `index` of the list: first the CPU backends, ending with the best, then the CUDA devices. Thread-safe. */
 WARPAES_API warpaes_status warpaes_backend_query(size_t index, warpaes_backend_info* info);
 
-/** Name `index` of all backends, those of CPUs first and the GPU's last; NULL beyond the last. Needs no driver. */
+/** Name `index` in the list of all backends: first the CPU backends, then the GPU backend. NULL beyond the last name.
+ * Does not load the GPU driver. */
 WARPAES_API const char* warpaes_backend_name(size_t index);
 
-/** Kinds of memory: the place of existing data or of an allocation. */
+/** The kind of memory that contains existing data, or that is to be allocated. */
 typedef enum warpaes_memory {
     WARPAES_MEMORY_PAGEABLE = 0,    /**< Ordinary memory. */
     WARPAES_MEMORY_PAGE_LOCKED = 1, /**< Copies to and from a GPU at full speed. Pageable on machines without a GPU. */
     WARPAES_MEMORY_DEVICE = 2,      /**< Memory of a CUDA device. */
     WARPAES_MEMORY_SHARED = 3       /**< Like PAGE_LOCKED, but other processes may map it. Only for arenas. Pageable
-                                         where CUDA locks no pages of ordinary memory (confidential computing). */
+                                         where CUDA cannot lock pages of ordinary memory (confidential computing). */
 } warpaes_memory;
 
 /** "pageable", "page-locked", "device" or "shared"; NULL for other values. */
 WARPAES_API const char* warpaes_memory_name(warpaes_memory memory);
 
-/** Allocates `bytes` of zeroed memory, aligned to 4096 (DEVICE: to 256). `device`: device number, for DEVICE only. Not
-    SHARED. Thread-safe. */
+/** Allocates `bytes` of zeroed memory, aligned to 4096 bytes (DEVICE: to 256). `device` is the device number and is
+    used only for DEVICE. SHARED is refused. Thread-safe. */
 WARPAES_API warpaes_status warpaes_alloc(warpaes_engine* engine, warpaes_memory memory, int32_t device, uint64_t bytes,
                                          void** pointer);
 /** Wipes and releases memory that warpaes_alloc allocated for this engine. Ignores NULL and any other pointer.
  * Thread-safe. */
 WARPAES_API void warpaes_free(warpaes_engine* engine, void* pointer);
-/** Copies between any two kinds of memory, after all work enqueued on the default stream. Complete on return. */
+/** Copies between any two kinds of memory, after all work enqueued on the default stream. The copy is complete on
+ * return. */
 WARPAES_API warpaes_status warpaes_copy(warpaes_engine* engine, void* to, const void* from, size_t bytes);
 
 /* ------------------------------------------------------------------------------------------------------------- key */
@@ -291,14 +294,14 @@ typedef struct warpaes_part {
  * only the blocks that contain the range, and `output` receives only the range, `range_len` bytes. A range cannot be
  * combined with PKCS7. In place means output == input; a range cannot be processed in place.
  *
- * GCM: `iv` of 1 byte or more (12 bytes is usual and fastest; never use an IV twice with the same key, and use at most
- * 2^32 random IVs of 12 bytes per key, SP 800-38D 8.3), `aad` and `tag`; at most 2^36 - 32 bytes. Encryption writes
- * `tag`. Decryption compares it in constant time; if it is wrong, decryption wipes the output and returns
- * WARPAES_ERROR_AUTHENTICATION. Ranges are not supported.
+ * GCM: `iv` of 1 byte or more (12 bytes is usual and fastest), `aad` and `tag`; `input` of at most 2^36 - 32 bytes.
+ * Never use an IV twice with the same key, and use at most 2^32 random IVs of 12 bytes per key (SP 800-38D, 8.3).
+ * Encryption writes `tag`. Decryption compares it in constant time; if it is wrong, decryption wipes the output and
+ * returns WARPAES_ERROR_AUTHENTICATION. Ranges are not supported.
  *
- * CCM: like GCM, but `iv` of 7 to 13 bytes (a shorter IV allows a longer message: 2^16 - 1 bytes with 13), and `tag` of
- * 4, 6, 8, 10, 12, 14 or 16 bytes. CMAC: `tag`, of 4 to 16 bytes, authenticates `input`; there is no IV, and `output`
- * is ignored. Decryption compares the tag.
+ * CCM: like GCM, but with an `iv` of 7 to 13 bytes and a `tag` of 4, 6, 8, 10, 12, 14 or 16 bytes. A shorter IV allows
+ * a longer message; with 13 bytes, a message has at most 2^16 - 1 bytes. CMAC: `tag`, of 4 to 16 bytes, authenticates
+ * `input`; there is no IV, and `output` is ignored. Decryption compares the tag.
  *
  * XTS: `key` and `tweak_key` are both AES-128 or both AES-256, and must differ (FIPS 140-3 IG C.I). The message
  * consists of consecutive data units of `data_unit_len` bytes (16 to 2^24; 0: the complete message is one unit). The
@@ -308,17 +311,18 @@ typedef struct warpaes_part {
  * because LUKS counts 512-byte sectors). A range consists of complete units.
  *
  * KW: encryption wraps `input` of 16 bytes or more, a multiple of 8, and writes 8 more bytes than it reads. KWP wraps 1
- * to 2^32 - 1 bytes, and writes that length rounded up to a multiple of 8, plus 8. `iv` is NULL, or a check value that
- * replaces the standard's: 8 bytes for KW and 4 for KWP. Decryption writes 8 bytes fewer than it reads. The result's
- * output_len is the length of the message, which for KWP is up to 7 bytes shorter. If the check value is wrong,
- * decryption wipes the output and returns WARPAES_ERROR_AUTHENTICATION.
+ * to 2^32 - 1 bytes, and writes the length rounded up to a multiple of 8, plus 8 bytes. `iv` is NULL, or a check value
+ * that replaces the standard's check value: 8 bytes for KW and 4 bytes for KWP. Decryption writes 8 bytes fewer than it
+ * reads. The result's output_len is the length of the message, which for KWP may be up to 7 bytes less than the bytes
+ * written. If the check value is wrong, decryption wipes the output and returns WARPAES_ERROR_AUTHENTICATION.
  *
- * SIV: `mac_key` (K1 of RFC 5297) and `key` (K2), of the same length. `tag` is V, 16 bytes; RFC 5297 puts it before the
- * ciphertext. The associated data is either one component, `aad` (none if NULL), or the `aad_count` components of
- * `aad_list`. `iv`, of any length, is the component after them; NULL means that there is no such component. At most 126
- * components are allowed, including `iv`.
+ * SIV: `mac_key` (K1 of RFC 5297) and `key` (K2), of the same length. `tag` is V, 16 bytes, which RFC 5297 puts before
+ * the ciphertext. The associated data is either one component, `aad` (none if NULL), or the `aad_count` components of
+ * `aad_list`. `iv`, of any length, is an additional component after the associated data; NULL means that there is no
+ * such component. At most 126 components are allowed, including `iv`.
  *
- * GCM-SIV: like GCM, but AES-128 or AES-256, `iv` of 12 bytes, `tag` of 16, message and `aad` of at most 2^36 bytes.
+ * GCM-SIV: like GCM, but only AES-128 or AES-256, with an `iv` of 12 bytes and a `tag` of 16 bytes. `input` and `aad`
+ * have at most 2^36 bytes each.
  *
  * If the input and output of GCM-SIV are in the memory of one GPU, that GPU computes the message, after the work on its
  * default stream. CPUs process all other messages of KW, KWP, SIV and GCM-SIV, as a whole: data in device memory is
@@ -345,14 +349,14 @@ typedef struct warpaes_message {
     uint64_t range_len;
     const void* aad; /**< GCM, CCM, SIV, GCM-SIV: associated data, in host or device memory. */
     uint64_t aad_len;
-    /** GCM, CCM, CMAC, SIV, GCM-SIV. Encryption writes the tag; decryption only reads it, as the expected tag. It is in
-     * host or device memory; for asynchronous calls, see warpaes_crypt_async. */
+    /** GCM, CCM, CMAC, SIV, GCM-SIV. Encryption writes the tag; decryption only reads it, as the expected tag. The tag
+     * is in host or device memory; for asynchronous calls, see warpaes_crypt_async. */
     void* tag;
     uint64_t tag_len; /**< GCM: 16, 15, 14, 13 or 12; 8 and 4 only with the limits of SP 800-38D, appendix C. */
     const warpaes_key* tweak_key; /**< XTS */
     uint64_t data_unit_len;       /**< XTS */
     /** Asynchronous decryption with a tag: receives the message's status, WARPAES_OK or WARPAES_ERROR_AUTHENTICATION.
-     * It is in the memory of the buffers' device (without text: any device). Otherwise NULL. */
+     * The status is in the memory of the buffers' device (without text: any device). Otherwise NULL. */
     warpaes_status* device_status;
     const warpaes_key* mac_key;   /**< SIV */
     const warpaes_part* aad_list; /**< SIV: components, instead of `aad` */
@@ -373,8 +377,8 @@ typedef struct warpaes_result {
     uint64_t output_len;   /**< Length written (CFB1 in bits: in bits); if the capacity was too small, the required
                               size. */
     uint32_t notes;        /**< WARPAES_NOTE_* */
-    int32_t device;        /**< The CUDA device that ran it; -1: the CPU. */
-    const char* backend;   /**< The backend that ran it; "" if none did. Static storage. */
+    int32_t device;        /**< The CUDA device that ran the call; -1: the CPU. */
+    const char* backend;   /**< The backend that ran the call; "" if none did. Static storage. */
     char error[WARPAES_ERROR_BYTES]; /**< The error message; "" for WARPAES_OK. */
 } warpaes_result;
 
@@ -391,8 +395,8 @@ WARPAES_API warpaes_status warpaes_crypt(warpaes_engine* engine, const warpaes_m
 
 /**
  * Encrypts or decrypts buffers in device memory: enqueues the work on `cuda_stream` (a cudaStream_t of the buffers'
- * device; NULL: the default stream) and returns at once. The output is complete when the stream reaches that point; the
- * result is final on return. PKCS7 is refused. A range must consist of complete blocks. A range of CBC or CFB
+ * device; NULL: the default stream) and returns at once. The output is complete when the stream has completed the work;
+ * the result is final on return. PKCS7 is refused. A range must consist of complete blocks. A range of CBC or CFB
  * decryption first waits for `cuda_stream`, to fetch the 16 bytes before the range; it is refused with
  * WARPAES_ERROR_STATE if the stream is being captured. The default stream is also refused while CUDA does not allow its
  * use because a blocking stream is being captured. The key may be destroyed after the call. A message of 0 bytes in a
@@ -416,14 +420,14 @@ typedef struct warpaes_arena warpaes_arena;
 /** `bytes` is at least 1. The memory is zeroed. Otherwise like warpaes_alloc, but SHARED is allowed. Thread-safe. */
 WARPAES_API warpaes_status warpaes_arena_create(warpaes_engine* engine, warpaes_memory memory, int32_t device,
                                                 uint64_t bytes, warpaes_arena** arena);
-/** Wipes and releases the arena. No batch may be using it. NULL is allowed. A child of fork() does not wipe memory that
- * it shares with its parent. */
+/** Wipes and releases the arena. No unfinished batch may use the arena. NULL is allowed. A child of fork() does not
+ * wipe memory that it shares with its parent. */
 WARPAES_API void warpaes_arena_destroy(warpaes_arena* arena);
 /** The arena's first byte: its address in this process, or on the device. */
 WARPAES_API void* warpaes_arena_data(const warpaes_arena* arena);
 WARPAES_API uint64_t warpaes_arena_size(const warpaes_arena* arena);
-/** SHARED: a descriptor to map (MAP_SHARED) or to send to another process. The arena owns it: do not close it. -1 for
- * other kinds of memory. */
+/** SHARED: a descriptor that can be mapped (MAP_SHARED) or sent to another process. The arena owns the descriptor: do
+ * not close it. -1 for other kinds of memory. */
 WARPAES_API int warpaes_arena_fd(const warpaes_arena* arena);
 
 /**
@@ -441,8 +445,9 @@ typedef struct warpaes_elements {
 
 /**
  * `count` messages of the same shape, often only one. The rules of warpaes_message for modes, lengths and IVs apply,
- * but padding and ranges are not supported. CCM requires an IV of 7 to 13 bytes and a tag of 4 to 16 bytes, an even
- * number. CMAC has no IV and no output, and a tag of 4 to 16 bytes. Decryption of GCM, CCM and CMAC compares the tag.
+ * but padding and ranges are not supported. CCM requires an IV of 7 to 13 bytes and a tag of an even number of bytes
+ * from 4 to 16. CMAC has no IV and no output, and a tag of 4 to 16 bytes. Decryption of GCM, CCM and CMAC compares the
+ * tag.
  *
  * `key` is the key for all messages. If it is NULL, `keys` contains `key_len` bytes for each message. XTS requires
  * `key` and `tweak_key`.
@@ -470,17 +475,17 @@ typedef struct warpaes_batch_entry {
     const warpaes_key* tweak_key;
     uint64_t data_unit_len;
     /** NULL, or one status per message: in host memory of this process, or on the data's device for
-     * warpaes_batch_enqueue. Each is WARPAES_OK or WARPAES_ERROR_AUTHENTICATION; if the entry failed for another
-     * reason, the entry's status. */
+     * warpaes_batch_enqueue. Each status is WARPAES_OK or WARPAES_ERROR_AUTHENTICATION, or, if the entry failed for
+     * another reason, the entry's status. */
     warpaes_status* statuses;
 } warpaes_batch_entry;
 
-/** The outcome of an entry. The library writes it while it works on the batch; the outcome is final when the batch is
- * finished. */
+/** The outcome of an entry. The library writes the outcome while it works on the batch; the outcome is final when the
+ * batch is finished. */
 typedef struct warpaes_entry_result {
     /** WARPAES_OK; or the entry's fault, and then the entry was not processed; or WARPAES_ERROR_AUTHENTICATION if
-     * `failures` is not 0; or the reason why work on the entry stopped, for example CANCELLED. In the last case its
-     * outputs are undefined, but contain no plaintext that is not authentic. */
+     * `failures` is not 0; or the reason why work on the entry stopped, for example CANCELLED. In the last case, the
+     * entry's outputs are undefined, but contain no plaintext that is not authentic. */
     warpaes_status status;
     uint32_t reserved;
     uint64_t failures; /**< Number of messages that are not authentic. Their outputs are wiped; the other outputs are
@@ -561,8 +566,8 @@ WARPAES_API warpaes_status warpaes_batch_submit(warpaes_engine* engine, const wa
  * `results`, `finished` and WARPAES_BATCH_CHECK_NONCES are refused.
  *
  * `cuda_stream` may be in capture. Until it is destroyed, the graph holds copies of the keys and of the parts in host
- * memory. It reads all other parts at every launch. Launch a graph again only after its last launch has completed.
- * Thread-safe.
+ * memory. The graph reads all other parts at every launch. Launch a graph again only after its last launch has
+ * completed. Thread-safe.
  */
 WARPAES_API warpaes_status warpaes_batch_enqueue(warpaes_engine* engine, const warpaes_batch_options* options,
                                                  const warpaes_batch_entry* entries, uint64_t count, void* cuda_stream);
@@ -592,7 +597,7 @@ typedef struct warpaes_table_message {
  * records that contain their own IV and tag. `iv` is read for all messages; `tag` is written by encryption.
  *
  * The messages may come from an untrusted source. Each message has its own status; a fault of one message does not
- * affect the others, and no byte outside the extents is read or written:
+ * affect other messages, and no byte outside the extents is read or written:
  *  - WARPAES_ERROR_RANGE: a part is outside its extent.
  *  - WARPAES_ERROR_OVERLAP: the message writes memory that another message writes or reads, or that the message itself
  *    reads (except for output in place of its own input). If several messages write the same bytes, none of them is
@@ -641,34 +646,33 @@ WARPAES_API warpaes_status warpaes_batch_submit_table(warpaes_engine* engine, co
 /**
  * Enqueues the messages of a table as warpaes_batch_enqueue enqueues entries. Input, output, written tags and
  * `statuses` are on one device. In stream order, each message's status is written. If the table is on a device, or a
- * message is refused, the call waits for the work before it on the stream; in both cases, a stream in capture is
- * refused with WARPAES_ERROR_STATE. If only individual messages have faults, the call still returns WARPAES_OK.
- * Thread-safe.
+ * message is refused, the call waits for earlier work on the stream; in both cases, a stream in capture is refused with
+ * WARPAES_ERROR_STATE. If only individual messages have faults, the call still returns WARPAES_OK. Thread-safe.
  */
 WARPAES_API warpaes_status warpaes_batch_enqueue_table(warpaes_engine* engine, const warpaes_batch_table* table,
                                                        void* cuda_stream);
 /** Returns 1 if the batch is finished, otherwise 0. Thread-safe. */
 WARPAES_API int warpaes_batch_poll(const warpaes_batch* batch);
 /** Waits until the batch is finished, at most `milliseconds` (WARPAES_UNKNOWN: without a limit). Returns the status of
- * the first entry that failed, or WARPAES_ERROR_TIMEOUT if the batch is not finished. Any thread may call it, any
- * number of times. While a call without a limit waits, it executes tasks of the batch in place of one of the engine's
- * threads. */
+ * the first entry that failed, or WARPAES_ERROR_TIMEOUT if the batch is not finished. Any thread may call this
+ * function, any number of times. While a call without a limit waits, it executes tasks of the batch in place of one of
+ * the engine's threads. */
 WARPAES_API warpaes_status warpaes_batch_wait(warpaes_batch* batch, uint64_t milliseconds);
-/** A descriptor that becomes readable (poll, epoll, select) when the batch is finished. The batch owns it; do not read
- * from it or close it. -1 if the system cannot create a descriptor. Thread-safe. */
+/** A descriptor that becomes readable (poll, epoll, select) when the batch is finished. The batch owns the descriptor;
+ * do not read from it or close it. -1 if the system cannot create a descriptor. Thread-safe. */
 WARPAES_API int warpaes_batch_fd(warpaes_batch* batch);
 /** Drops the work that has not started. An entry gets WARPAES_ERROR_CANCELLED if any part of it is dropped. Returns
  * immediately. */
 WARPAES_API void warpaes_batch_cancel(warpaes_batch* batch);
-/** The result of a finished batch. WARPAES_ERROR_STATE if it is not finished. */
+/** The result of a finished batch. WARPAES_ERROR_STATE if the batch is not finished. */
 WARPAES_API warpaes_status warpaes_batch_query(const warpaes_batch* batch, warpaes_batch_result* result);
 /** The outcome of entry `index` of a finished batch. WARPAES_ERROR_STATE if the batch is not finished. */
 WARPAES_API warpaes_status warpaes_batch_query_entry(const warpaes_batch* batch, uint64_t index,
                                                      warpaes_entry_result* result);
 /** The error message of entry `index` of a finished batch; "" for WARPAES_OK, for an index beyond the last entry, and
  * if the batch is not finished. The batch keeps the messages of the first 4096 entries that failed, in the order of
- * their failures; a wrong tag counts when its message is first requested. For other entries, this is the text of
- * warpaes_status_message. Lives as long as the batch. */
+ * their failures; an entry with a wrong tag counts when its error message is first requested. For other entries, this
+ * is the text of warpaes_status_message. Lives as long as the batch. */
 WARPAES_API const char* warpaes_batch_entry_error(const warpaes_batch* batch, uint64_t index);
 /** Waits until the batch is finished, and frees it. NULL is allowed. */
 WARPAES_API void warpaes_batch_destroy(warpaes_batch* batch);
@@ -704,11 +708,11 @@ WARPAES_API warpaes_status warpaes_context_create(warpaes_engine* engine, warpae
 WARPAES_API void warpaes_context_destroy(warpaes_context* context);
 /** Creates a second context, which continues independently from the state of `context`. */
 WARPAES_API warpaes_status warpaes_context_copy(const warpaes_context* context, warpaes_context** copy);
-/** The error message of the last failed call on this context; "" if none has failed. Valid until the next call on
- * it. */
+/** The error message of the last failed call on this context; "" if none has failed. Valid until the next call on this
+ * context. */
 WARPAES_API const char* warpaes_context_error(const warpaes_context* context);
 
-/** Sets the mode, the direction, the key and their options. With an IV (ECB, CMAC: with a key) it also starts a
+/** Sets the mode, the direction, the key and their options. With an IV (ECB, CMAC: with a key) the call also starts a
  * message. An IV or a tweak key without a key is refused with WARPAES_ERROR_ARGUMENT. Any previous state is discarded;
  * a call that fails changes nothing. */
 WARPAES_API warpaes_status warpaes_context_init(warpaes_context* context, const warpaes_context_options* options);
@@ -720,9 +724,9 @@ WARPAES_API warpaes_status warpaes_context_set_key(warpaes_context* context, con
  * WARPAES_ERROR_STATE if no key is set. */
 WARPAES_API warpaes_status warpaes_context_set_iv(warpaes_context* context, const uint8_t* iv, size_t iv_len);
 /**
- * The current IV, 16 bytes. Another context that is started with it through set_iv continues from here. CBC, CFB, OFB:
- * the chaining value; CTR: the next counter block; XTS: the number of the next data unit. Returns WARPAES_ERROR_STATE
- * within a block or a data unit, and for other modes.
+ * The current IV, 16 bytes. Another context that is started with this IV through set_iv continues from the same
+ * position. CBC, CFB, OFB: the chaining value; CTR: the next counter block; XTS: the number of the next data unit.
+ * Returns WARPAES_ERROR_STATE within a block or a data unit, and for other modes.
  */
 WARPAES_API warpaes_status warpaes_context_get_iv(const warpaes_context* context, uint8_t iv[16]);
 /** Processes the next `input_len` bytes, which can be any number. `*output_len` receives the number of bytes written.

@@ -1,11 +1,12 @@
 // warpaes: AES (FIPS 197) at the speed of the hardware. C++20 over the C ABI: handles that free themselves, spans and
-// exceptions. Header only; it only uses warpaes.h, whose rules also apply here:
+// exceptions. Header only; it uses only warpaes.h, whose rules also apply here:
 //
 //  - Many threads may use the same Engine or Key at once; only one thread at a time may use a Context.
 //  - Buffers may be in pageable, page-locked or device memory, at any alignment. Input and output may be the same
 //    buffer; any other overlap is refused.
 //  - Lengths and offsets are in bytes unless a name contains "bits".
-//  - A child of fork() may use the handles that warpaes.h lists; all others throw Error{WARPAES_ERROR_STATE} there.
+//  - A child of fork() may use the handles that warpaes.h lists; in the child, all other handles throw
+//    Error{WARPAES_ERROR_STATE}.
 //  - A call that fails throws Error, which contains a warpaes_status and a message that names the argument.
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -178,12 +179,12 @@ struct Message {
     Direction direction{};
     const Key* key = nullptr;
     /// 16 bytes: the IV; for CTR the initial counter block; for XTS the little-endian number of the first data unit.
-    /// Empty for ECB and CMAC. GCM: any length, preferably 12 bytes, and never the same IV twice with a key. KW and
-    /// KWP: empty for the standard's check value. SIV: empty for no nonce.
+    /// Empty for ECB and CMAC. GCM: any length, preferably 12 bytes; never use the same IV twice with the same key. KW
+    /// and KWP: empty for the standard's check value. SIV: empty if there is no nonce.
     ConstBytes iv{};
     ConstBytes input{};  ///< the complete message, even with `range`
-    /// At least as long as the input; up to 16 bytes more for PKCS#7 encryption, 8 for KW and 15 for KWP. With `range`,
-    /// as long as the range.
+    /// At least as long as the input; for encryption, up to 16 bytes longer with PKCS#7, 8 bytes longer for KW and up
+    /// to 15 bytes longer for KWP. With `range`, at least as long as the range.
     Bytes output{};
     bool pkcs7 = false;
     /// Produce only these bytes of the result, and read only the blocks that contain them. Supported by ECB, CTR,
@@ -249,8 +250,8 @@ public:
     }
 
     /// Enqueues work on buffers in device memory on `cuda_stream` (a cudaStream_t of the buffers' device) and returns.
-    /// The output is complete when the stream reaches that point. PKCS#7 is refused. The key may be destroyed after the
-    /// call. For modes with a tag, only encryption is supported, because Message has no device_status;
+    /// The output is complete when the stream has completed the work. PKCS#7 is refused. The key may be destroyed after
+    /// the call. For modes with a tag, only encryption is supported, because Message has no device_status;
     /// warpaes_crypt_async describes where the tag must be. Thread-safe.
     Result crypt_async(const Message& message, void* cuda_stream = nullptr) const {
         const warpaes_message raw = to_c(message);
@@ -259,8 +260,8 @@ public:
         return result_of(result);
     }
 
-    /// Copies `from.size()` bytes between any two kinds of memory; complete on return. Throws
-    /// Error{WARPAES_ERROR_BUFFER_TOO_SMALL}.
+    /// Copies `from.size()` bytes between any two kinds of memory; the copy is complete on return. Throws
+    /// Error{WARPAES_ERROR_BUFFER_TOO_SMALL} if `to` is shorter than `from`.
     void copy(Bytes to, ConstBytes from) const {
         if (to.size() < from.size()) throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "to: is shorter than from");
         check(warpaes_copy(get(), to.data(), from.data(), from.size()));
@@ -340,7 +341,7 @@ inline std::vector<BackendInfo> backends() {
     return list;
 }
 
-// --------------------------------------------------------------------------------------------------- message in one go
+// ---------------------------------------------------------------------------------------------------- complete message
 
 namespace detail {
 inline Message message_of(Mode mode, Direction direction, const Key& key, ConstBytes iv, ConstBytes input,
@@ -450,7 +451,8 @@ private:
 
 // ------------------------------------------------------------------------------------------------------------- memory
 
-/// Page-locked memory, which a GPU can copy to and from at full speed. Wiped when released. The engine must outlive it.
+/// Page-locked memory, which a GPU can copy to and from at full speed. Wiped when released. The engine must outlive the
+/// buffer.
 class HostBuffer {
 public:
     HostBuffer(const Engine& engine, std::size_t bytes) : size_(bytes) {
@@ -468,7 +470,7 @@ private:
 };
 
 /// Memory of CUDA device `device`, for callers that do not use CUDA directly. Wiped when released. The engine must
-/// outlive it.
+/// outlive the buffer.
 class DeviceBuffer {
 public:
     /// Throws Error{WARPAES_ERROR_BACKEND} or Error{WARPAES_ERROR_DEVICE_MEMORY}.
@@ -476,7 +478,7 @@ public:
         memory_ = {detail::made<void>(warpaes_alloc, engine.get(), WARPAES_MEMORY_DEVICE, device, bytes),
                    {engine.get()}};
     }
-    /// The host cannot read these bytes: use Engine::copy.
+    /// The host cannot access these bytes directly; use Engine::copy.
     [[nodiscard]] Bytes bytes() const noexcept { return {memory_.get(), size_}; }
 
 private:

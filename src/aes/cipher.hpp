@@ -1,5 +1,5 @@
-// The cipher for a single block (FIPS 197, 5.1), in constant time and on any machine. It is used to derive values from
-// a key, one block at a time; backends process the data.
+// The cipher for a single block (FIPS 197, 5.1): portable and constant-time. It derives values from a key, one block at
+// a time; messages are processed by backends.
 #pragma once
 
 #include "aes/key_schedule.hpp"

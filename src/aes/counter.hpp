@@ -31,8 +31,8 @@ constexpr Block add(const Block& counter, std::uint64_t blocks) {
 }
 
 /// Whether `blocks` consecutive counters starting at `counter` pass from 2^128 - 1 to 0. Wrapping is allowed, because
-/// all counters of a message still differ, and OpenSSL also allows it. It is reported because a later IV under the same
-/// key may repeat a counter.
+/// all counters of a message still differ, and OpenSSL also allows it. Wrapping is reported because a later IV under
+/// the same key may repeat a counter.
 constexpr bool wraps(const Block& counter, std::uint64_t blocks) {
     const Counter c = load_counter(counter);
     return blocks != 0 && c.high == ~std::uint64_t{0} && blocks - 1 > ~std::uint64_t{0} - c.low;

@@ -1,4 +1,4 @@
-// The effect of a counter block's last byte in the first round of the cipher: the byte changes only one column,
+// The effect of a counter block's last byte on the first round of the cipher: the byte changes only one column,
 // independently of the other bytes.
 //
 // Let s1(j) be the state after round one for counter blocks that differ only in byte 15, whose value is j. That byte is

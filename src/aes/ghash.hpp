@@ -95,7 +95,7 @@ inline const bool has_carryless_product = __builtin_cpu_supports("pclmul") != 0;
                                 _mm_cvtsi64_si128(static_cast<long long>(b)), 0);
 }
 
-/// The product computed with PCLMULQDQ, which takes a tenth of the time.
+/// The product computed with PCLMULQDQ, in a tenth of the portable code's time.
 [[gnu::target("pclmul")]] inline FieldElement multiply_by_instruction(FieldElement a, FieldElement b) {
     const auto lower = [](__m128i v) { return static_cast<std::uint64_t>(_mm_cvtsi128_si64(v)); };
     const auto upper = [](__m128i v) {
@@ -115,8 +115,8 @@ constexpr FieldElement times_x(FieldElement e) {
     return {(e.high >> 1) ^ (carry & 0xe100000000000000u), (e.low >> 1) | (e.high << 63)};
 }
 
-/// The product of SP 800-38D, 6.3, computed from Karatsuba's three products of halves. Without the instruction, the
-/// upper half of each product is computed as the reversed lower half of the product of the reversed factors.
+/// The product of SP 800-38D, 6.3, computed from Karatsuba's three products of halves. Without PCLMULQDQ, the upper
+/// half of each product is computed as the reversed lower half of the product of the reversed factors.
 constexpr FieldElement multiply(FieldElement a, FieldElement b) {
 #if defined(__x86_64__)
     if (!std::is_constant_evaluated() && detail::has_carryless_product) return detail::multiply_by_instruction(a, b);
@@ -216,7 +216,7 @@ constexpr std::uint64_t blocks_of(std::uint64_t bytes) {
 }
 
 /// Adds `bytes` bytes to `digest`, with the last block padded with zeros. The function processes one block at a time,
-/// so it is suitable only for few blocks.
+/// so it is suitable only for a few blocks.
 constexpr void hash_blocks(FieldElement h, const std::uint8_t* data, std::uint64_t bytes, FieldElement& digest) {
     for (std::uint64_t at = 0; at < bytes; at += block_bytes) {
         Block block{};
@@ -247,7 +247,7 @@ constexpr FieldElement whole_digest(FieldElement h, FieldElement aad_digest, std
 /// Length of a nonce that needs no hashing (SP 800-38D, 7.1, step 2).
 inline constexpr std::size_t gcm_nonce_bytes = 12;
 
-/// Returns the pre-counter block J0 for a nonce of that length.
+/// Returns the pre-counter block J0 for a nonce of gcm_nonce_bytes bytes.
 constexpr Block pre_counter(std::span<const std::uint8_t, gcm_nonce_bytes> nonce) {
     Block j0{};
     std::copy(nonce.begin(), nonce.end(), j0.begin());
@@ -260,7 +260,7 @@ constexpr Block pre_counter(FieldElement h, const Block& nonce_digest, std::uint
     return store_element(multiply(load_element(nonce_digest) ^ length_block(0, nonce_bytes), h));
 }
 
-/// inc32 (SP 800-38D, 6.2) applied `times` times: returns the first counter block of a stretch.
+/// Applies inc32 (SP 800-38D, 6.2) `times` times.
 constexpr Block inc32(Block block, std::uint64_t times = 1) {
     std::uint32_t low = 0;
     for (unsigned i = 12; i < 16; ++i) low = (low << 8) | block[i];
@@ -269,7 +269,7 @@ constexpr Block inc32(Block block, std::uint64_t times = 1) {
     return block;
 }
 
-/// The maximum lengths of the plaintext and of the associated data.
+/// The maximum lengths of the plaintext and of the associated data, in bytes.
 inline constexpr std::uint64_t gcm_most_bytes = traits_of(Mode::gcm).most_text;
 inline constexpr std::uint64_t gcm_most_aad_bytes = traits_of(Mode::gcm).most_aad;
 

@@ -1,7 +1,7 @@
 // Computes random numbers from blocks of the key stream (include/warpaes/numbers.h), using arithmetic with the same
 // results on every machine: integers, and IEEE 754 addition, multiplication, division and square roots, each rounded
-// separately. Code that includes this header must be compiled without contraction: -ffp-contract=off, nvcc's
-// --fmad=false.
+// separately. Code that includes this header must be compiled without contraction (-ffp-contract=off; for nvcc,
+// --fmad=false).
 #pragma once
 
 #include <bit>

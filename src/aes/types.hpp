@@ -61,14 +61,14 @@ enum class Mode : std::int32_t {
     gcm = 9,
     ccm = 10,
     cmac = 11,
-    // Modes composed of others: see is_composed().
+    // Modes that are composed of other modes; see is_composed().
     kw = 12,
     kwp = 13,
     siv = 14,
     gcm_siv = 15
 };
 
-/// XTS: the data units of a message.
+/// The data units of an XTS message.
 struct DataUnits {
     std::uint64_t bytes = 0;
     std::uint64_t step = 1;  ///< difference between the numbers of consecutive units
@@ -103,7 +103,8 @@ enum class WorkClass : std::uint8_t {
     ccm
 };
 
-/// A column without a default: a mode whose line omits it does not compile (project.modes).
+/// A column without a default: a mode whose line omits this column does not compile (the test project.modes checks
+/// this).
 template <typename T>
 struct Required {
     constexpr Required(T given) : value(given) {}
@@ -121,7 +122,7 @@ struct ModeKind {
     Required<WorkClass> encryption, decryption;
 };
 
-/// The properties of a mode. All queries about modes read a table of these.
+/// The properties of a mode. All queries about modes read a table of these properties.
 struct ModeTraits {
     Mode mode;
     const char* name;

@@ -94,8 +94,8 @@ constexpr Tweak add(Tweak number, std::uint64_t n) {
     return {low, number.high + (low < number.low ? 1u : 0u)};
 }
 
-/// Largest allowed difference between consecutive unit numbers: the longest unit divided by the shortest (IEEE 1619,
-/// 5.1, uses consecutive numbers; LUKS counts sectors of 512 bytes for units of any size).
+/// Largest allowed difference between consecutive unit numbers: the size of the longest unit divided by that of the
+/// shortest (IEEE 1619, 5.1, uses consecutive numbers; LUKS counts sectors of 512 bytes for units of any size).
 inline constexpr std::uint64_t xts_most_step = std::uint64_t{1} << 20;
 
 /// Returns the number of the unit that is `units` units later, where the numbers of consecutive units differ by `step`,
@@ -116,7 +116,7 @@ constexpr bool is_xts_unit(std::uint64_t bytes) {
     return bytes >= xts_least_unit && bytes <= xts_most_unit;
 }
 
-/// Whether `bytes` bytes can be cut into data units of `unit` bytes. The last unit may be shorter, but must have at
+/// Whether `bytes` bytes can be cut into data units of `unit` bytes. The last unit may be shorter, but must contain at
 /// least one block.
 constexpr bool is_whole_units(std::uint64_t bytes, std::uint64_t unit) {
     return bytes % unit == 0 || bytes % unit >= xts_least_unit;

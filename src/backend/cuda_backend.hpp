@@ -1,4 +1,4 @@
-// The CUDA backend's interface in addition to the common interface: work in device memory and on a caller's stream.
+// The CUDA backend's functions beyond the common interface: work in device memory and on a caller's stream.
 // Engine::gpu() returns the backend that an engine uses. gpu_memory.hpp describes its memory, and gpu_tuning.hpp its
 // tuning.
 #pragma once
@@ -46,14 +46,14 @@ public:
     /// memory are copied before this function returns. Without a stream, the message is complete on return, after
     /// earlier work on the default stream; its tag and `failed` are in host memory. With a stream, the message is
     /// enqueued: encryption writes a 16-byte tag to that device's memory or to page-locked memory; decryption reads the
-    /// expected tag from there or from any host memory, writes the status to `statuses`, and wipes an output that is
-    /// not authentic. Thread-safe. Throws Error{DEVICE} or Error{DEVICE_MEMORY}.
+    /// expected tag from that device's memory or from any host memory, writes the status to `statuses`, and wipes an
+    /// output that is not authentic. Thread-safe. Throws Error{DEVICE} or Error{DEVICE_MEMORY}.
     virtual void run(const MessageGroup& message, int device, std::optional<CallerStream> stream) = 0;
     /// Enqueues groups of any kind on `stream` (a cudaStream_t, null for the default stream) of `device`. Inputs,
-    /// outputs and tags to be written are on `device`. IVs, associated data, keys and expected tags are also there, or
-    /// in host memory, which is copied before this function returns. `stream` may be in capture: the graph then owns
-    /// everything that it needs, including keys, and must not run twice at the same time. Outputs that are not
-    /// authentic are wiped, and `statuses` receives the results. Thread-safe. Throws Error{DEVICE} or
+    /// outputs and tags to be written are on `device`. IVs, associated data, keys and expected tags are also on
+    /// `device`, or in host memory, which is copied before this function returns. `stream` may be in capture: the graph
+    /// then owns everything that it needs, including keys, and must not run twice at the same time. Outputs that are
+    /// not authentic are wiped, and `statuses` receives the results. Thread-safe. Throws Error{DEVICE} or
     /// Error{DEVICE_MEMORY}.
     virtual void enqueue(std::span<const MessageGroup> groups, int device, void* stream) = 0;
     /// Enqueues the generation of numbers in memory of `device`. The key is copied before this function returns.
@@ -66,7 +66,7 @@ public:
     virtual void run(const NumbersRun& numbers, int device) = 0;
     /// Whether the memory of any device contains expanded keys that are kept for later batches. Thread-safe.
     [[nodiscard]] virtual bool keeps_keys() noexcept = 0;
-    /// Overwrites the kept keys whose use no batch has started or ended since `time`. A key that is in use is
+    /// Overwrites the kept keys that no batch has started or stopped using since `time`. A key that is in use is
     /// overwritten by a later call or batch. Thread-safe. Throws Error{DEVICE} if any key could not be overwritten.
     virtual void wipe_keys_before(std::chrono::steady_clock::time_point time) = 0;
 };

@@ -21,7 +21,7 @@ struct MemoryKind {
     Required<const char*> name;
     Required<Memory> kind;
     Required<bool> on_device;  ///< a device owns the memory, and work on the memory runs on that device
-    Required<bool> direct;     ///< GPUs copy it without staging
+    Required<bool> direct;     ///< GPUs copy this memory without staging
     Required<Allocation> allocation;
     Required<Memory> costs;  ///< the kind of memory with the same costs
 };
@@ -64,7 +64,7 @@ struct MemoryStretch {
     }
 };
 
-/// The memory of all devices of one kind. Used by engine/memory.cpp.
+/// The memory of all GPUs of one backend. Used by engine/memory.cpp.
 class GpuMemory {
 public:
     /// Returns the kind and device of the memory that contains `pointer`: pageable if there is no usable device. Never

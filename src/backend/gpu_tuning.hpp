@@ -27,7 +27,8 @@ struct GpuLaunches {
     std::string note;  ///< why `used` is not the stored table, if a table is stored
 };
 
-/// The result of a tuning run for a GPU: a table that has passed every check, or possibly a note why there is none.
+/// The stored result of a tuning run for a GPU. `table` is a table that has passed every check. If a table is stored
+/// but cannot be used, `note` states the reason.
 struct StoredLaunches {
     std::optional<LaunchTable> table;
     std::string note;

@@ -77,15 +77,15 @@ struct MessageGroup {
     /// message's output; the bytes of other messages are not written.
     std::uint8_t* failed = nullptr;
     /// For work on a caller's stream: `count` values of warpaes_status in memory of the messages' device, or null.
-    /// Decryption writes for each message whether it is authentic.
+    /// Decryption writes one status for each message.
     std::int32_t* statuses = nullptr;
     /// The device that contains all memory of the messages except `failed`; -1: not determined.
     int device = -1;
     /// Whether a lane may access input and output in place. A GPU lane can access its own memory, page-locked memory,
     /// or a few bytes of any memory. The IV, J0 and associated data must then be in host memory; tags can be anywhere.
     bool direct = false;
-    /// Whether the group is larger than the caches and not processed in place, or is part of such a group; caching it
-    /// is useless.
+    /// Whether the group is larger than the caches and not processed in place, or is part of such a group; caching the
+    /// data is useless.
     bool beyond_caches = false;
     /// Whether, on a GPU, input and output in page-locked memory are read and written in place, regardless of their
     /// length.

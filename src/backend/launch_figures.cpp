@@ -8,7 +8,7 @@ namespace {
 
 using T = LaunchTable;
 
-/// The figures are listed in tuning order: figures that most others depend on come first.
+/// The figures are listed in tuning order: figures that many other figures depend on come first.
 constexpr LaunchFigure figures[] = {
     {.name = "tables",
      .value = &T::tables,

@@ -7,7 +7,7 @@
 
 namespace warpaes {
 
-/// Shared memory of one T-table.
+/// Shared memory of one T-table, in bytes.
 inline constexpr std::size_t table_bytes_each = 32 * 1024;
 
 /// The value of a limit that is never reached.
@@ -31,8 +31,8 @@ struct LaunchTable {
 
 /// How a GPU multiplies bit matrices.
 enum class BitProducts : std::uint8_t {
-    none,      ///< 7.5: uses XOR instead of AND
-    emulated,  ///< by a subroutine of byte products, which nvcc 13 generates for `mma.sync` from 10.0 onwards
+    none,      ///< 7.5: the instruction combines bits only by XOR, not by AND
+    emulated,  ///< 10.0 and later: for `mma.sync`, nvcc 13 generates a subroutine that multiplies bytes
     mma,       ///< 8.x and 9.0: one instruction
     wgmma      ///< 9.0 only, in addition to `mma`
 };

@@ -1,5 +1,5 @@
-// The kernels of a backend, which process stretches of one message, and the processing of groups with these kernels
-// only. Only backends use this header.
+// A backend's kernels, which process stretches of one message, and code that processes groups with only these kernels.
+// Only backends use this header.
 #pragma once
 
 #include "backend/backend.hpp"

@@ -1,5 +1,5 @@
-// Computes, compares and writes tags, and wipes the output if a tag is wrong. All backends use this code, but kernels
-// compare tags themselves.
+// Computes, compares and writes tags, and wipes the output if a tag is wrong. All backends use this code, except that
+// some GPU kernels compare tags themselves.
 #pragma once
 
 #include <openssl/crypto.h>

@@ -124,7 +124,7 @@ template <typename Work>
 
 }  // namespace detail
 
-/// Calls `work()` and removes its data from the stack and the vector registers. A nested call only calls `work()`.
+/// Calls `work()`, then overwrites the stack that it used and the vector registers. A nested call only calls `work()`.
 template <typename Work>
 decltype(auto) clean_stack(Work&& work) {
     struct End {
@@ -139,8 +139,9 @@ decltype(auto) clean_stack(Work&& work) {
 /// Stack size in bytes of a function that keeps only pointers and lengths in its frame.
 inline constexpr std::size_t short_stack = 256;
 
-/// Like clean_stack(), but overwrites little more than the depth recorded below this function. Used for messages that
-/// take less time than a full cleanup. `function` is called directly, so the caller's frame contains none of its data.
+/// Like clean_stack(), but overwrites the stack only down to `short_stack` bytes below this frame, or down to the depth
+/// that `function` records. Used for messages that take less time than a full cleanup. `function` is called directly,
+/// so the caller's frame contains none of its data.
 template <typename Argument>
 [[gnu::always_inline]] inline bool clean_after(bool (*function)(const Argument&), const Argument& argument) {
     if (detail::deepest != 0) return function(argument);

@@ -106,9 +106,9 @@ inline int give_back_name(int folder, const char* name) noexcept {
 /// then replace only that file. Returns 0, or -1 with errno; EEXIST means that the name already exists. `made` receives
 /// the file's attributes.
 ///
-/// Object storage mounts write a file when it is closed, even over a file that has been given its name in the meantime.
-/// close() waits for this write only if something was written. The file is closed because some file systems cannot
-/// rename another file over an open file.
+/// An object storage mount writes a file when it is closed, and then overwrites any file that was created under or
+/// renamed to that name in the meantime. close() waits for this write only if something was written. The file is closed
+/// because some file systems cannot rename another file over an open file.
 inline int claim_name(int folder, const char* name, struct stat* made = nullptr) noexcept {
     constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
     Descriptor file(restarting([&] { return os::open_in(folder, name, flags, 0600); }));

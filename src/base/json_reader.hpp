@@ -39,13 +39,13 @@ public:
         open('[');
         for (bool first = true; next(']', first); first = false) element();
     }
-    /// Reads a string of ASCII characters; such documents contain no others.
+    /// Reads a string of ASCII characters; these documents contain no other characters.
     SecretVector string();
     /// Reads a number without a sign, fraction or exponent, or a string of its digits, as protobuf allows.
     std::uint32_t number();
     /// Reads any JSON number.
     double real();
-    /// Throws if the rest of the text contains anything but white space.
+    /// Throws if the rest of the text contains anything other than white space.
     void end();
 
     /// Throws because a value is well-formed but not valid here.

@@ -1,4 +1,4 @@
-// Whether this process has loaded a shared library.
+// Checks whether this process has loaded a shared library.
 #pragma once
 
 #include <link.h>

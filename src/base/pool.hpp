@@ -27,9 +27,9 @@ inline bool few_processors() {
     return few;
 }
 
-/// Threads that share work. They are started when first needed, as many as the largest shared work can use, and are
-/// kept. Thread-safe. Calls may be nested: a caller that shares work can always do all of it, so no call waits for a
-/// busy thread. In a child process of fork(), the parent's threads are abandoned.
+/// Threads that share work. They are started when first needed, up to the number that the largest shared work can use,
+/// and are then kept. Thread-safe. Calls may be nested: a caller that shares work can always do all of it, so no call
+/// waits for a busy thread. In a child process of fork(), the parent's threads are abandoned.
 class Pool {
 public:
     Pool() = default;
@@ -91,7 +91,7 @@ private:
 
 public:
     /// Work that other threads may do while its owner does something else: `work(first)` to `work(end - 1)`, each at
-    /// most once, on idle threads. The destructor waits for calls that have started and skips the others. In a
+    /// most once, on idle threads. The destructor waits for calls that have started and skips the other calls. In a
     /// child process of fork(), the destructor does not wait, because no call runs there.
     class Offered {
     public:

@@ -20,8 +20,8 @@ namespace {
 using Word = std::atomic<std::uint64_t>;
 
 constinit Word none{0};
-/// The address of the process's number, or 0 if it has no number yet: `none`, or a page that the kernel clears in a
-/// child.
+/// Points to the process's number, which is 0 until the process gets one: to `none`, or to a page that the kernel
+/// clears in a child.
 constinit std::atomic<Word*> number{&none};
 
 class Numbers {
@@ -52,7 +52,7 @@ private:
     Word own_{0};
     Word* word_ = &own_;
     std::atomic<pid_t> process_{getpid()};
-    Word last_{0};  ///< process ID of this process or, until this process has a number, of its parent
+    Word last_{0};  ///< number of this process or, until this process has a number, of its parent
 };
 
 }  // namespace

@@ -9,11 +9,12 @@
 
 namespace warpaes {
 
-/// A number that differs from the numbers of all ancestors of this process. After the first call, it costs two loads. A
-/// page that the kernel clears in a child of fork() (MADV_WIPEONFORK) distinguishes the child from its parent. Process
-/// IDs and fork() handlers are not sufficient: a raw clone() runs no handlers, and in another namespace the child may
-/// have its parent's ID. Kernels before 4.14 do not clear the page: there, a handler clears it, and process IDs are
-/// compared. A child that shares its parent's memory (vfork) has no copies of objects, so it has the same number.
+/// A number that differs from the numbers of all ancestors of this process. After the first call, reading it costs two
+/// loads. A page that the kernel clears in a child of fork() (MADV_WIPEONFORK) distinguishes the child from its parent.
+/// Process IDs and fork() handlers are not sufficient: a raw clone() runs no handlers, and in another namespace the
+/// child may have its parent's ID. Kernels before 4.14 do not clear the page: there, a handler clears it, and process
+/// IDs are compared. A child that shares its parent's memory (vfork) has no copies of objects, so it has the same
+/// number.
 [[nodiscard]] std::uint64_t this_process() noexcept;
 
 /// The process that owns an object: the process that created it or that last took ownership of it.
@@ -53,7 +54,7 @@ private:
 };
 
 /// A lock that fork() waits for; otherwise like Mutex. While holding it, a thread must not acquire another lock, call a
-/// function of the caller, or fork.
+/// function supplied by the library's user, or fork.
 template <typename Mutex = std::mutex>
 class ForkSafe final : private LockAcrossFork {
 public:

@@ -24,7 +24,8 @@ inline constexpr std::size_t files_stack = 32768;
 
 namespace detail {
 
-/// Returns and clears the thread's recorded depth, so that no call is in progress; return_to_call() restores it.
+/// Returns and clears the thread's recorded depth, so that no call counts as in progress; return_to_call() restores the
+/// depth.
 [[nodiscard]] std::uintptr_t leave_call() noexcept;
 void return_to_call(std::uintptr_t deepest) noexcept;
 

@@ -62,7 +62,7 @@ struct warpaes_arena {
 
 struct warpaes_batch {
     const warpaes::Home home;
-    std::shared_ptr<warpaes::BatchEngine> engine;  ///< kept by the batch, because its thread may have stopped already
+    std::shared_ptr<warpaes::BatchEngine> engine;  ///< kept by the batch, which may outlive the warpaes_engine
     std::shared_ptr<warpaes::Batch> impl;
 };
 

@@ -26,7 +26,7 @@ Bytes bytes_of(std::string_view text) {
     return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-/// The host of the code for places when the library's caller uses it.
+/// The Host for places that the library's caller names. Warnings are passed to the caller's function.
 class CallerHost final : public places::Host {
 public:
     CallerHost(const char* place, const warpaes_place_options& options)

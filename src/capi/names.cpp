@@ -37,7 +37,7 @@ namespace {
 using Bytes = std::span<const std::uint8_t>;
 
 constexpr std::size_t half_bytes = 32, tag_bytes = 16, most_name = WARPAES_NAME_BYTES;
-/// This salt is longer than the salt of any file's key, so it differs from all of them.
+/// This salt is longer than any salt with which a file's key is derived, so the two kinds of keys always differ.
 constexpr std::string_view derivation_salt = "warpaes encrypted names, version 1";
 constexpr std::string_view derivation_info = "AES-256-SIV";
 /// Every file system supports names of this length, and eCryptfs does not support longer names.

@@ -1,4 +1,4 @@
-// Processes groups of many messages on the CPU: GCM, serial modes, and all others.
+// Processes groups of many messages on the CPU: GCM, serial modes, and all other modes.
 #pragma once
 
 #include <array>

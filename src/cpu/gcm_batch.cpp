@@ -20,7 +20,7 @@ constexpr std::uint64_t least_message = 64;
 /// In a batch that is larger than the caches, messages of at least this length are encrypted by the kernels with stores
 /// that bypass the caches, not with the key's tables.
 constexpr std::uint64_t least_far = 1024;
-/// The same limit for keys that are used for only one message and have no tables yet.
+/// Like short_bytes, but for keys that are used for only one message and have no tables yet.
 constexpr std::uint64_t short_bytes_of_own_key = std::uint64_t{1} << 19;
 
 }  // namespace

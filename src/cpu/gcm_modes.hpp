@@ -1,5 +1,5 @@
 // GCM (SP 800-38D), with the hash interleaved with the cipher: while the rounds of one group of vectors run, the
-// products of another group are computed, which use other execution ports. Decryption hashes the group that it
+// products of another group, which use other execution ports, are computed. Decryption hashes the group that it
 // decrypts; encryption hashes the previous group.
 #pragma once
 
@@ -296,9 +296,9 @@ WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Dige
 /// For messages of at least this length, most stores bypass the caches; the stores of the first step never do.
 inline constexpr std::size_t least_far_gcm = 2048;
 
-/// Processes a stretch that is larger than the caches, or a message of such a batch. The caller must end the streams.
-/// `output` is aligned to blocks. The digest is computed from a copy of the ciphertext, because stores that bypass the
-/// caches leave the data only in memory.
+/// Processes a stretch that is larger than the caches, or a message of a batch that is larger than the caches. The
+/// caller must call end_streams(). `output` is aligned to blocks. The digest is computed from a copy of the ciphertext,
+/// because stores that bypass the caches leave the data only in memory.
 template <class V, int Rounds, bool Encrypt, class Counter, class Digest>
 WARPAES_INLINE void far_gcm_stretch(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
                                     std::uint8_t* output, std::size_t bytes) {

@@ -13,8 +13,8 @@ namespace warpaes::cpu {
 void run_libcrypto(const Run& run);
 void run_gcm_libcrypto(const GcmRun& run);
 
-/// Returns the cipher from library_context(). It is fetched only once, because fetching takes longer than encrypting a
-/// kilobyte. Thread-safe.
+/// Returns the cipher from library_context(). The cipher is fetched only once, because fetching takes longer than
+/// encrypting a kilobyte. Thread-safe.
 const EVP_CIPHER* libcrypto_cipher(Mode mode, int rounds);
 
 /// An EVP operation under one key, which can be started many times. EVP_CIPHER_CTX_free wipes its key.

@@ -22,7 +22,7 @@ WARPAES_INLINE void ctr_message(const SimdMessages& run, const std::uint8_t* key
     ctr_walk<V, Rounds>(keys, counter, input, output, run.length);
 }
 
-/// `One` is the kernel for a single message, for the cases without a loop here.
+/// `One` is the kernel for a single message. It processes all messages except short CTR messages and CBC messages.
 template <class V, int Rounds, void (*One)(const SimdRun&)>
 void messages_of_rounds(const SimdMessages& run) {
     note_stack_depth();

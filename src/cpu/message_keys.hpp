@@ -25,7 +25,7 @@ public:
     MessageKeys(const MessageKeys&) = delete;
     MessageKeys& operator=(const MessageKeys&) = delete;
 
-    /// Selects the group whose messages follow. It must stay valid until the next call.
+    /// Selects the group whose messages follow. The group must stay valid until the next call.
     void take(const MessageGroup& group) noexcept {
         group_ = &group;
         first_ = count_ = 0;

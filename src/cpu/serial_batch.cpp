@@ -75,8 +75,8 @@ private:
     };
 
     /// Eight vectors keep the AES units busy. Streams that exceed the core's private caches, and short streams in a
-    /// batch that is not in the caches, wait for memory instead. For such streams, half as many are faster, because
-    /// prefetched lines stay cached until they are used.
+    /// batch that is not in the caches, wait for memory instead. Half as many of these streams at a time are faster,
+    /// because prefetched lines stay cached until they are used.
     [[nodiscard]] std::size_t streams_at_once(std::span<const MessageGroup* const> groups) const {
         const bool all_near = std::all_of(groups.begin(), groups.end(),
                                           [](const auto* g) { return g->length <= near_bytes && !g->beyond_caches; });
@@ -100,7 +100,7 @@ private:
         return steps;
     }
 
-    /// Steps of the streams [first, first + n).
+    /// Processes `steps` blocks of each of the streams [first, first + n).
     void step(std::size_t first, std::size_t n, std::size_t steps, bool one_key) {
         const std::size_t needed = (n + kernels_.lanes - 1) / kernels_.lanes;
         const std::size_t vectors = needed == 1 ? 1 : needed <= 4 ? 4 : 8;
@@ -127,8 +127,8 @@ private:
     }
 
     [[nodiscard]] std::uint8_t* chain(std::size_t s) { return chains_ + block_bytes * s; }
-    /// The first round key in the layout of SimdStreams::keys for the streams of one call; the others follow at
-    /// distances of `keyed_` blocks.
+    /// The first round key in the layout of SimdStreams::keys for the streams of one call; the other round keys follow
+    /// at distances of `keyed_` blocks.
     [[nodiscard]] std::uint8_t* own_keys(std::size_t s) {
         return keys_ + block_bytes * (s / keyed_ * (max_rounds + 1) * keyed_ + s % keyed_);
     }
@@ -140,7 +140,7 @@ private:
         }
     }
 
-    /// Starts the next message that has blocks on lane `s`; returns false if there is none.
+    /// Starts the next message that has blocks on lane `s`; returns false if no message is left.
     bool start(std::size_t s) {
         while (begin(s)) {
             if (is_plain_[s] || next_piece(s)) return true;
@@ -149,7 +149,7 @@ private:
         return false;
     }
 
-    /// Selects the next piece of the lane's message, or of the next message; returns false if there is none.
+    /// Selects the next piece of the lane's message, or of the next message; returns false if no message is left.
     bool go_on(std::size_t s) {
         if (!is_plain_[s]) {
             if (next_piece(s)) return true;
@@ -158,7 +158,7 @@ private:
         return start(s);
     }
 
-    /// Starts the next message; returns false if there is none.
+    /// Starts the next message; returns false if no message is left.
     bool begin(std::size_t s) {
         for (;; ++group_, index_ = 0) {
             if (group_ == groups_.size()) return false;
@@ -183,7 +183,7 @@ private:
         return true;
     }
 
-    /// Not inlined: with its many temporaries, short CCM messages would take a tenth longer.
+    /// Not inlined, because its many temporaries would make short CCM messages take a tenth longer.
     [[gnu::noinline]] void begin_pieces(std::size_t s, const MessageGroup& g, std::uint64_t index) {
         Message& m = message(s);
         m.group = &g;
@@ -209,7 +209,7 @@ private:
         }
     }
 
-    /// Selects the next piece of the lane's message; returns false if there is none.
+    /// Selects the next piece of the lane's message; returns false if the message has no piece left.
     bool next_piece(std::size_t s) {
         Message& m = message(s);
         if (m.next == m.pieces) return false;
@@ -374,7 +374,7 @@ private:
     std::array<const std::uint8_t*, SimdStreams::most> inputs_;
     std::array<std::uint8_t*, SimdStreams::most> outputs_;
     std::array<std::size_t, SimdStreams::most> left_;
-    std::array<const ExpandedKey*, SimdStreams::most> key_of_{};  ///< null: a key of the message
+    std::array<const ExpandedKey*, SimdStreams::most> key_of_{};  ///< null: the message has its own key
     /// Whether keys_ holds the stream's keys. They are copied only if the streams of a call have different keys.
     std::array<bool, SimdStreams::most> has_own_keys_{};
     std::array<bool, SimdStreams::most> is_plain_{};  ///< a short message of whole blocks, without a Message

@@ -20,7 +20,7 @@ void expand(const Bytes* from, Bytes* keys) {
     forget_registers();
 }
 
-/// Inverts the key schedule in place.
+/// Computes the round keys of the equivalent inverse cipher from the key.
 template <class V, int Rounds>
 void expand_inverse(const Bytes* from, Bytes* keys) {
     const Bytes* in[1] = {from};
@@ -295,7 +295,8 @@ void ccm_encrypt(const Bytes* keys, Bytes* counter, Bytes* chain, const Bytes* i
     store128(counter, counter_block(upper, number + 1));
 }
 
-/// The key stream is computed two blocks ahead of the MAC, so that the chain of the MAC does not wait for it.
+/// The key stream is computed two blocks ahead of the MAC, so that the chain of the MAC does not wait for the key
+/// stream.
 template <class V, int Rounds>
 void ccm_decrypt(const Bytes* keys, Bytes* counter, Bytes* chain, const Bytes* input, Bytes* output,
                  std::size_t blocks) {

@@ -96,13 +96,13 @@ enum class StreamKind {
 
 /// Blocks of many messages, the same number from each. Streams occupy the vectors one after another, one per lane.
 struct SimdStreams {
-    static constexpr std::size_t vectors = 8;         ///< maximum
+    static constexpr std::size_t vectors = 8;         ///< maximum number of vectors of streams
     static constexpr std::size_t most = 4 * vectors;  ///< maximum number of streams
 
     StreamKind kind;
     int rounds;
     std::size_t vectors_used;  ///< 1, 4 or 8; without `key` at most `keyed_vectors`
-    std::uint8_t* chains;      ///< chaining values, one block per stream; aligned to 64 bytes, as are the keys
+    std::uint8_t* chains;      ///< chaining values, one block per stream; like the keys, aligned to 64 bytes
     const std::uint8_t* key;   ///< round keys of all streams; or null, and each stream has its own keys
     const std::uint8_t* keys;  ///< [round][vector of `keyed_vectors`][lane of the vector], 16 bytes each
     const std::uint8_t* const* inputs;
@@ -144,8 +144,8 @@ struct SimdGcmMessages {
     std::size_t key_stride;  ///< 0: one key for all messages
     const std::uint8_t* powers;
     std::size_t power_stride;
-    std::size_t
-        power_count;  ///< as many as a vector step uses, or the number of blocks in the longest part of a message
+    std::size_t power_count;  ///< number of powers per key: as many as a step uses, or as the longest part of a message
+                              ///< has blocks
     const std::uint8_t* input;
     std::uint8_t* output;  ///< null: the input is only hashed, like the ciphertext of messages to be decrypted
     std::size_t input_stride, output_stride;

@@ -165,7 +165,7 @@ void run_rounds(const SimdRun& run) {
             return xts<V, Rounds, true>(run);
         }
         return;
-    default:  // serial in both directions, or not a run
+    default:  // modes that are serial in both directions, or that are not processed as runs
         return;
     }
 }

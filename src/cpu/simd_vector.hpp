@@ -2,9 +2,9 @@
 //
 // A vector type `V` holds V::bytes / 16 blocks in a V::Reg. Within the cipher, the blocks are a V::State. x86 adds a
 // round key at the end of a round, but Arm at the beginning of the next round, so on Arm a state is the pending sum of
-// two registers. The input of the cipher is therefore passed as a sum, and its last addition costs nothing. Each
-// instruction set's file defines its own `V` in an unnamed namespace. Every template over `V` is therefore private to
-// that file, and no other file can use its instructions.
+// two registers. The input of the cipher is therefore passed as a sum, and the last addition of this sum costs nothing.
+// Each instruction set's file defines its own `V` in an unnamed namespace. Every template over `V` is therefore private
+// to that file, and no other file can use its instructions.
 #pragma once
 
 #include <cstddef>

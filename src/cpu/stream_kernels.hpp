@@ -1,4 +1,4 @@
-// Serial modes for many messages at once. Each block of a message waits for the block before it, so the pipeline is
+// Serial modes for many messages at once. Each block of a message waits for the previous block, so the pipeline is
 // filled with blocks of different messages, one message per lane.
 #pragma once
 
@@ -59,7 +59,7 @@ private:
         four_blocks(
             state, t, at, [&](std::size_t b, std::size_t i) __attribute__((always_inline)) { return t[i][b]; });
     }
-    /// `t` may hold the texts, and afterwards has the outputs.
+    /// `t` may contain the texts, and afterwards contains the outputs.
     template <class Text>
     WARPAES_INLINE void four_blocks(Reg (&state)[N], Reg (&t)[N][4], std::size_t at, const Text& text) const {
         WARPAES_UNROLL
@@ -77,7 +77,7 @@ private:
         }
     }
 
-    /// Texts of this length or more are loaded two lines at a time, during the rounds of the two lines before.
+    /// Texts of this length or more are loaded two lines at a time, during the rounds of the previous two lines.
     /// Otherwise loads soon follow stores to addresses with the same low 12 bits, and processors delay such loads: on a
     /// Zen 5, messages of 4 and 16 KiB took 1.2 times as long.
     static constexpr std::size_t long_bytes = 1024;
@@ -162,8 +162,8 @@ private:
         V::store_four(streams_.outputs + i * lanes, at, t);
     }
 
-    /// Prefetches a quarter of the streams' input, if there are more streams than the hardware prefetcher follows.
-    /// Prefetching outputs too would evict inputs.
+    /// Prefetches a quarter of the streams' input, if there are more streams than the hardware prefetcher can follow.
+    /// Prefetching outputs as well would evict inputs.
     WARPAES_INLINE void prefetch(std::size_t part, std::size_t at) const {
         if constexpr (N * lanes >= 8) {
             constexpr std::size_t ahead = 192, n = N * lanes / 4;

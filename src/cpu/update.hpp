@@ -1,6 +1,6 @@
 // Messages that arrive in updates of any size. The kernels continue from a state of a few blocks and prepare it for the
-// next update. There is no lane, plan, allocation or wiping. These kernels replace libcrypto's own kernels for callers
-// that cannot afford more overhead (provider/).
+// next update. The kernels use neither a lane nor a plan, and neither allocate nor wipe memory. They replace
+// libcrypto's own kernels for callers that cannot afford more overhead (provider/).
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 namespace warpaes::cpu {
 
 /// Number of powers of H in GcmUpdate::powers, which are stored like HashKey::descending and are also followed by
-/// zeros. The last `few_powers` powers are enough for few blocks and are computed faster.
+/// zeros. The last `few_powers` powers are sufficient for a few blocks and are computed faster.
 inline constexpr std::size_t update_powers = 32, few_powers = 8;
 inline constexpr std::size_t update_powers_bytes = 16 * (update_powers + 3);
 
@@ -68,7 +68,7 @@ struct Kernels {
     void (*expand_inverse)(const std::uint8_t* key, std::uint8_t* keys);
     /// Computes the last few powers of GcmUpdate::powers.
     void (*make_few_powers)(const std::uint8_t* keys, std::uint8_t* powers);
-    /// Like UpdateKernels::gcm and UpdateKernels::hash, but for few blocks, with only the last few powers.
+    /// Like UpdateKernels::gcm and UpdateKernels::hash, but for a few blocks, with only the last few powers.
     void (*gcm)(const GcmUpdate&);
     void (*hash)(const std::uint8_t* powers, std::uint8_t* digest, const std::uint8_t* data, std::size_t blocks);
     /// ecb, ecb_inverse and ctr process 1 to `few_blocks` blocks.

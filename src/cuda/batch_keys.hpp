@@ -72,7 +72,7 @@ public:
 
     /// Must be called for every group, in order.
     void survey(BucketPlan& plan, const MessageGroup& g);
-    /// Places the keys' part of the side buffer, which is secret.
+    /// Places the keys' part of the side buffer; this part is secret.
     void place(std::span<BucketPlan> plans);
     /// Reserves memory for slots.
     void reserve(std::span<BucketPlan> plans);

@@ -121,7 +121,8 @@ void enqueue_serial(const Bucket& bucket, const DeviceLimits& device, cudaStream
 /// are not authentic.
 void prepare_gcm(Bucket& bucket, const DeviceLimits& device);
 void enqueue_gcm(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream);
-/// GCM in one pass. `prepare` returns whether the batch should take it; if not, only the order of groups has changed.
+/// GCM in one pass. `prepare` returns whether the batch should use one pass; if not, only the order of groups has
+/// changed.
 bool prepare_one_pass(Bucket& bucket, const DeviceLimits& device);
 void enqueue_one_pass(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream);
 

@@ -23,7 +23,7 @@ public:
 
 private:
     struct Run {
-        std::size_t first, count;  ///< of groups_
+        std::size_t first, count;  ///< a range of elements of groups_
     };
     /// Input, output, IV, associated data, tag and keys.
     static constexpr std::size_t kinds = 6;

@@ -14,7 +14,7 @@
 
 namespace warpaes::cuda {
 
-/// A part of the side buffer for elements of one kind. Each piece of it begins at a multiple of 16 bytes.
+/// A part of the side buffer for elements of one kind. Each piece of the section begins at a multiple of 16 bytes.
 struct Section {
     std::size_t bytes = 0;  ///< counted during the survey
     std::size_t begin = 0;  ///< offset in the side buffer
@@ -47,9 +47,10 @@ public:
     void begin_secret() { secret_ = placed_; }
     /// Marks the next part and all later parts to be copied back.
     void begin_back() { back_ = placed_; }
-    /// The next part and all later ones are written by the device, and copied back only by copy_flags().
+    /// Marks the next part and all later parts as flags: the device writes them, and only copy_flags() copies them
+    /// back.
     void begin_flags() { flags_ = placed_; }
-    /// The contents are undefined.
+    /// Reserves the memory, whose contents are undefined.
     void reserve() {
         host_.reserve(placed_);
         device_.reserve(placed_);

@@ -35,7 +35,8 @@ public:
 
 private:
     static constexpr std::uint8_t no_bucket = 0xff;
-    /// Buckets of a mode and direction: key lengths, long messages or not, messages that fit a pass or not.
+    /// Number of buckets of a mode and direction: for three key lengths, short and long messages, and messages that do
+    /// or do not fit a pass.
     static constexpr std::size_t kinds_of_bucket = 3 * 2 * 2;
 
     [[nodiscard]] BucketPlan& plan_for(const MessageGroup& g, std::uint8_t& index);

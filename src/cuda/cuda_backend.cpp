@@ -312,7 +312,7 @@ private:
         });
     }
 
-    /// Whether a call has locked pages; false if the driver does not lock such memory.
+    /// Returns whether a call has locked pages; false if the driver cannot lock memory that it did not allocate.
     bool locked(cudaError_t error, std::size_t bytes) {
         if (error == cudaErrorNotSupported) {
             try_to(error);
@@ -322,7 +322,7 @@ private:
         if (error == cudaErrorMemoryAllocation) {
             try_to(error);
             throw Error(WARPAES_ERROR_OUT_OF_MEMORY,
-                        "bytes: cannot allocate " + std::to_string(bytes) + " bytes can be page-locked");
+                        "bytes: cannot page-lock " + std::to_string(bytes) + " bytes of memory");
         }
         check(error, "page-locking memory");
         return true;

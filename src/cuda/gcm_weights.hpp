@@ -32,7 +32,7 @@ inline void set_weights(std::span<FieldElement> weights, FieldElement first, Fie
 struct GcmWeights {
     FieldElement powers[HashKey::count], row_weights[8], warp_weights[GcmMessage::warps];
     FieldElement inverse;     ///< 1 / H
-    FieldElement correction;  ///< for the factor that a chunk's last block has instead of H^1
+    FieldElement correction;  ///< accounts for the factor by which a chunk's last block is multiplied instead of H^1
     /// gcm_pass.cu: H^(4R (s + 1) - 3 + i) at 4s + i for each of its numbers R of rows, and H^0, H^-1 …
     FieldElement pass_powers[GcmPass::most_log_rows + 1][HashKey::count], pass_weights[HashKey::count];
     GcmWindowWeights windows;
@@ -40,7 +40,7 @@ struct GcmWeights {
     static void make(const ExpandedKey& key, GcmWeights& weights) {
         using G = GcmLong;
         const HashKey& h = key.hash_key();
-        // H^(stride * (w + 1) - 128 * i - q) for window w, counted backwards from the chunk's last one.
+        // H^(stride * (w + 1) - 128 * i - q) for window w, counted backwards from the chunk's last window.
         Secret<FieldElement> step(power(h, G::stride)), at(power(h, G::stride - 128 - 3)), other;
         const Secret<FieldElement> half(power(h, 128));
         for (unsigned w = 0; w < G::windows; ++w) {

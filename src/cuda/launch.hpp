@@ -38,7 +38,6 @@ inline void copy_round_keys(std::uint32_t (&to)[60], const ExpandedKey& key, Mod
 
 /// Allows thread blocks of `kernel` to use `bytes` bytes of shared memory on the current device. CUDA is called only if
 /// no earlier call allowed as much, because the call takes 0.3 µs (H200, 2026-11). Thread-safe. Throws Error{DEVICE}.
-/// Error{DEVICE}.
 void allow_shared_bytes(const void* kernel, std::size_t bytes);
 
 /// Whether a kernel may begin before the previous kernel on the stream has ended; it then waits for that kernel itself

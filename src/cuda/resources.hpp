@@ -94,7 +94,8 @@ public:
     [[nodiscard]] cudaStream_t get() const noexcept { return instead_ ? instead_->get() : nullptr; }
     /// Waits for the pending work of the default stream and for the work enqueued through this object.
     void synchronize() const {
-        // Waiting for an empty stream would have no effect.
+        // The enqueued function makes the stream wait for the default stream; waiting for an empty stream would have no
+        // effect.
         if (instead_)
             check(cudaLaunchHostFunc(
                       instead_->get(), [](void*) {}, nullptr),

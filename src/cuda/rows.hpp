@@ -13,7 +13,8 @@ namespace warpaes::cuda {
 /// The maximum pitch of a 2D copy.
 inline constexpr std::size_t most_pitch = 0x7fffffff;
 
-/// Enqueues a copy of rows between any two memories. The copy neither reads nor writes the gaps between the rows.
+/// Enqueues a copy of rows between memory of any two kinds. The copy neither reads nor writes the gaps between the
+/// rows.
 void enqueue_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride, std::size_t bytes,
                   std::size_t rows, cudaStream_t stream);
 

@@ -16,8 +16,8 @@ namespace warpaes::cuda {
 
 class DeviceCalls;
 
-/// Returns the compute capability (90 for 9.0) of the machine code or PTX of this build that runs on a device; 0: there
-/// is none.
+/// Returns the compute capability (90 for 9.0) of the machine code or PTX in this build that runs on a device; 0 if
+/// this build has no such code.
 int code_for(int major, int minor);
 
 /// Enqueues `run`, whose buffers are memory of the current device. Scratch memory is allocated and freed in stream

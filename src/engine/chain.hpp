@@ -16,9 +16,9 @@ namespace warpaes {
 Block last_block(const Block& first, std::span<const std::uint8_t> second);
 
 /// Returns the chaining value for the part of a message that starts at byte `offset`, for a mode and direction that can
-/// start anywhere (`is_parallel`), and for the last block of CBC. For ECB, CBC, CFB128 and CTR, `offset` is a multiple
-/// of 16. For XTS, whose chaining value is the number of a data unit, `offset` is the beginning of one of `units`.
-/// `read(to)` fetches the ciphertext just before `offset`, for modes that chain on it.
+/// start anywhere (`is_parallel`), and for the last block of a CBC encryption. For ECB, CBC, CFB128 and CTR, `offset`
+/// is a multiple of 16. For XTS, whose chaining value is the number of a data unit, `offset` is the beginning of one of
+/// `units`. `read(to)` fetches the ciphertext just before `offset`, for modes that chain on it.
 template <typename Read>
 Block chain_at(Mode mode, const Block& iv, std::uint64_t offset, const DataUnits& units, const Read& read) {
     if (mode == Mode::ecb || offset == 0) return iv;

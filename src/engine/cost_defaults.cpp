@@ -29,11 +29,11 @@ constexpr Rates libcrypto_rates{
 constexpr Rates libcrypto_rates{
     {{9.5, 6.8}, {8.4, 6.1}, {6.4, 5.2}, {15, 12.5}, {6, 4.9}, {9.4, 6.7}, {1, .75}, {1, .75}, {.8, .6}}};
 #endif
-// with 132 multiprocessors at 1.98 GHz
+// An H200, which has 132 multiprocessors, at 1.98 GHz.
 constexpr Rates gpu_rates{
     {{770, 560}, {900, 620}, {740, 540}, {730, 540}, {730, 540}, {750, 550}, {600, 430}, {600, 430}, {450, 330}}};
 
-/// GHASH with integer products on the same GPU; it reads the text a second time.
+/// GB/s of GHASH with integer products on the same GPU. This GHASH reads the text a second time.
 constexpr double gpu_products_rate = 445;
 
 constexpr double one_core_memory = 7 * giga;
@@ -84,7 +84,8 @@ CostTable cpu_costs(const std::string& name, unsigned threads) {
     return table;
 }
 
-/// GB/s in each direction between a GPU and its host: PCIe 3 before 8.0, PCIe 4 before 9.0, then PCIe 5.
+/// Returns bytes per second in each direction between a GPU and its host. GPUs before compute capability 8.0 use PCIe
+/// 3, GPUs before 9.0 use PCIe 4, and later GPUs use PCIe 5.
 double link_of(const BackendInfo& gpu) {
     if (is_before_8(gpu)) return 11 * giga;
     const int capability = gpu.speed.compute_capability;
@@ -95,7 +96,7 @@ double link_of(const BackendInfo& gpu) {
 double gpu_rate(const BackendInfo& gpu, bool gcm, double rate, double counter_rate) {
     const double size =
         std::max(1, gpu.multiprocessors) / 132.0 * (gpu.speed.clock > 0 ? gpu.speed.clock / (1.98 * giga) : 1) * giga;
-    // A multiprocessor has 16 load-store units before 8.0, and 32 from 8.0 onwards.
+    // A multiprocessor has 16 load-store units before compute capability 8.0, and 32 from 8.0 onwards.
     const double lookups = is_before_8(gpu) ? size / 2 : size;
     const bool by_products = gcm && !gpu.speed.tensor_cores;
     const double computed =
@@ -107,7 +108,8 @@ double gpu_rate(const BackendInfo& gpu, bool gcm, double rate, double counter_ra
 CostTable gpu_costs(const BackendInfo& info, unsigned threads) {
     const double size = std::max(1, info.multiprocessors) / 132.0;
     const double link = link_of(info);
-    // The rate at which the workers copy to and from page-locked memory; 16 workers are as fast as a fast link.
+    // The rate at which the workers together copy to and from page-locked memory; it grows with their number up to a
+    // limit.
     const double staged = std::min(1.0, (threads + 2) / 16.0) * 33 * giga;
     CostTable table;
     for (std::size_t c = 0; c < work_classes; ++c) {

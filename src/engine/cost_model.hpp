@@ -72,8 +72,8 @@ struct Cost {
     double message = 0;      ///< seconds per message; only for batches
     double key = 0;          ///< seconds per distinct key; only for batches
     double serial_byte = 0;  ///< seconds per byte of the longest message
-    /// Bytes of a batch that are in flight at once; 0: all. Later chains wait for earlier ones, so there are bytes /
-    /// in_flight rounds of them, but at least one. A known value, which is not fitted.
+    /// Bytes of a batch that are in flight at once; 0: all. Later chains wait for earlier chains, so there are bytes /
+    /// in_flight rounds of chains, but at least one round. The value is known, so it is not fitted.
     double in_flight = 0;
     std::array<double, spans> byte{};  ///< seconds per byte of all messages, in each span
 

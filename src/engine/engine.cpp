@@ -12,7 +12,8 @@ namespace warpaes {
 
 namespace {
 
-/// With several GPUs, chunks are shorter: kernels access chunks of up to 1 MiB in place.
+/// Returns the chunk size for page-locked memory. With several GPUs, the minimum is halved, because kernels access
+/// chunks of up to 1 MiB in place.
 std::uint64_t page_locked_chunk(const GpuTransfers& transfers, std::uint64_t bytes, std::size_t gpus) {
     const std::uint64_t share = (bytes / transfers.chunks + 4095) / 4096 * 4096;
     return std::clamp(share, transfers.least_chunk / (gpus > 1 ? 2 : 1), transfers.most_chunk);
@@ -114,7 +115,7 @@ void Engine::require_gpu_of_this_process() const {
     if (!gpu_.usable()) home_.require("engine", "CUDA does not work on this machine; create an engine for the CPU");
 }
 
-/// If the caller sets a chunk size, no chunk exceeds that size.
+/// A short message is processed as one chunk, so a chunk size that the caller sets also limits short messages.
 std::uint64_t Engine::longest_short() const noexcept {
     return options_.chunk_bytes == 0 ? longest_short_message : std::min(options_.chunk_bytes, longest_short_message);
 }

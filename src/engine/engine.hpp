@@ -79,7 +79,7 @@ struct Crew {
     Backend* cpu = nullptr;       ///< null: the CPU does not participate
     std::span<const int> gpus{};  ///< CUDA device numbers; the engine owns the memory
     double seconds = 0;           ///< predicted time; 0: not predicted
-    // The compared predictions:
+    // The predictions that were compared:
     std::string_view cpu_name{};  ///< the best CPU backend; empty: a backend was requested
     std::string_view gpu_name{};
     double cpu_seconds = 0;
@@ -150,8 +150,8 @@ public:
     /// Returns the plan that plan() would return, with the reason. Unlike plan(), this function also considers GPUs for
     /// short messages, but it does not wake them. Throws Error{BACKEND}.
     [[nodiscard]] Explanation explain(const Work& work) const;
-    /// Returns the predicted time on one backend or GPU; nothing if it cannot run here or cannot reach the data. `info`
-    /// is an entry of a backend's list.
+    /// Returns the predicted time on one backend or GPU; nothing if the backend or GPU cannot run here or cannot reach
+    /// the data. `info` is an entry of a backend's list.
     [[nodiscard]] std::optional<Prediction> predict(const Work& work, const BackendInfo& info) const;
 
     /// The costs that plans are based on: the costs in the options, or this machine's calibration, which is read on
@@ -224,7 +224,7 @@ private:
     mutable std::once_flag gpus_known_;
     mutable std::atomic<const Planner*> planner_{nullptr};  ///< the last element of planners_
     mutable std::vector<std::unique_ptr<const Planner>> planners_;
-    mutable std::atomic<const ShortWays*> short_ways_{nullptr};  ///< the planner's, or forced_short_ways_
+    mutable std::atomic<const ShortWays*> short_ways_{nullptr};  ///< the planner's short_ways(), or forced_short_ways_
     std::unique_ptr<const ShortWays> forced_short_ways_;
     mutable Planner::Waited waited_;
     mutable ForkSafe<> mutex_;
@@ -233,7 +233,7 @@ private:
 
 /// Returns all backends: the portable backend first, the fastest CPU backend after the other CPU backends, then cuda.
 const std::vector<Backend*>& all_backends();
-/// Null for an unknown name.
+/// Returns null for an unknown name.
 Backend* backend_named(std::string_view name);
 std::string names_of_backends();
 

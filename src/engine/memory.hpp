@@ -18,8 +18,8 @@ namespace warpaes {
 [[nodiscard]] int device_of(const void* pointer) noexcept;
 
 /// The memory kinds and devices of the buffers of one message. Each buffer is queried once, before any work: after a
-/// failure the driver may not recognize its own memory. A missing buffer counts as pageable memory. So does the tag of
-/// a message with `statuses`, which the device locates.
+/// failure the driver may not recognize its own memory. A missing buffer counts as pageable memory. The tag of a
+/// message with `statuses` also counts as pageable memory; the backend determines where it is.
 struct Places {
     MemoryPlace input, output, aad, tag, statuses;
 

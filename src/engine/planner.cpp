@@ -9,7 +9,8 @@ namespace warpaes {
 
 namespace {
 
-/// Converts a mode's bytes to bytes of its class: CFB8 runs the cipher once per byte and CFB1 once per bit.
+/// Returns the factor that converts a mode's bytes to bytes of its class: CFB8 runs the cipher once per byte, and CFB1
+/// once per bit.
 std::uint64_t cost_factor(Mode mode) {
     return mode == Mode::cfb8 ? 16 : mode == Mode::cfb1 ? 128 : 1;
 }

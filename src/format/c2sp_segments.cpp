@@ -28,7 +28,7 @@ public:
     }
 
 private:
-    /// The base nonce XOR the segment number, as a big-endian number.
+    /// Returns the base nonce XOR the segment number in big-endian order.
     Nonce nonce(std::uint64_t segment, bool /*last*/) const override {
         Nonce nonce = *base_;
         for (unsigned i = 0; i < 8; ++i) {
@@ -84,7 +84,7 @@ std::unique_ptr<SegmentCipher> c2sp_cipher(const StreamKey& key, std::span<const
                                           std::span(derived).subspan(n, c2sp_nonce_bytes));
 }
 
-/// Chunks of 16 KiB of plaintext and a tag.
+/// Returns parameters with chunks of 16 KiB of plaintext and a tag.
 constexpr StreamParameters c2sp_parameters(std::size_t key_bytes) {
     return {&c2sp, key_bytes, c2sp_chunk_bytes + 16, Hash::sha512, Hash::sha512, 16};
 }

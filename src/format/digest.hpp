@@ -46,7 +46,7 @@ private:
 /// are hashed only once.
 class DigestSource final : public Source {
 public:
-    /// Before `source`, hashes the first `before` bytes of `file`, which precede it. Throws Error{ARGUMENT} if the file
+    /// Begins by hashing the first `before` bytes of `file`, which precede `source`. Throws Error{ARGUMENT} if the file
     /// is a pipe.
     DigestSource(Source& source, Source& file, std::uint64_t before);
     std::uint64_t size() const noexcept override { return source_.size(); }

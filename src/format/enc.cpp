@@ -120,7 +120,7 @@ public:
     }
 
 private:
-    /// Determines the key and the IV; those that the caller gives take precedence over those derived from the
+    /// Determines the key and the IV. A key or IV from the caller takes precedence over one derived from the
     /// passphrase.
     void settle_keys(std::span<const std::uint8_t> salt) {
         cipher_ = {o_.mode, job_.direction, o_.key, {}, o_.pkcs7, 0};

@@ -1,6 +1,6 @@
 // Files in the format of `openssl enc`. With a key and an IV, the file contains only ciphertext. With a passphrase, the
-// file begins with "Salted__" and the salt, and the key and IV are derived from passphrase and salt. Both kinds of
-// files may be base64.
+// file begins with "Salted__" and the salt, and the key and IV are derived from the passphrase and the salt. Both kinds
+// of files may be encoded in base64.
 #pragma once
 
 #include <cstdint>

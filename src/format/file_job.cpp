@@ -20,8 +20,8 @@ WaitHook hook_of(const FileJob& job, const std::uint64_t& size) {
     };
 }
 
-/// Returns a lower bound on the output's length, because tags and padding are less than a 64th of it; 0 if the input is
-/// a pipe.
+/// Returns a lower bound on the output's length; 0 if the input is a pipe. Tags and padding are less than a 64th of the
+/// input.
 std::uint64_t least_output(const Opening& opening, const Source& content) {
     if (content.size() == Engine::unknown_length) return 0;
     return std::min(opening.keep, content.size() - content.size() / 64);

@@ -31,7 +31,7 @@ struct FileJob {
     bool one_line = false;         ///< base64 in a single line
     bool verify = false;           ///< write nothing and ignore `output`
     bool sha256 = false;           ///< compute the SHA-256 of the output
-    bool sha256_input = false;     ///< compute the SHA-256 of the input, a file
+    bool sha256_input = false;     ///< compute the SHA-256 of the input, which must be a file
     bool keep_attributes = false;  ///< FileSink::keep_attributes
     bool salvage = false;          ///< write the authentic parts of a damaged file, and zeros for the rest
     unsigned threads = std::numeric_limits<unsigned>::max();
@@ -45,8 +45,8 @@ struct FileJob {
     std::function<void(std::uint64_t first, std::uint64_t length)> hole;
 };
 
-/// The number of bytes read counts the bytes that the cipher processed and the header; the number of bytes written
-/// counts the bytes written to the output.
+/// `bytes_read` counts the header and the bytes that the cipher processed; `bytes_written` counts the bytes written to
+/// the output.
 struct FileResult : Totals {
     std::uint32_t key_id = 0;  ///< ID of the key in the keyset
     Sha256 sha256{};           ///< SHA-256 of the output or the input, if the job requested it

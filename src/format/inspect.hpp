@@ -13,8 +13,8 @@ namespace warpaes {
 
 struct FileFacts {
     warpaes_format type = WARPAES_FORMAT_STREAMING_AEAD;
-    std::string_view format;                          ///< its name; a literal
-    const StreamTemplate* stream_template = nullptr;  ///< the template given by the caller
+    std::string_view format;                          ///< the format's name; a string literal
+    const StreamTemplate* stream_template = nullptr;  ///< the template that the caller specified
     std::uint64_t file_bytes = 0;
     std::uint64_t header_bytes = 0;
     std::uint64_t segment_bytes = 0;  ///< 0: unknown without a template
@@ -23,8 +23,9 @@ struct FileFacts {
     std::uint32_t key_bits = 0;  ///< 0: unknown
 };
 
-/// `stream_template` is the template to assume; null: recognize the format by its first bytes, which is not possible
-/// for formats without a mark. Throws Error{NOT_FOUND, READ}, and Error{FORMAT} if it cannot be such a file.
+/// `stream_template` is the template to assume. If it is null, the format is recognized by the file's first bytes,
+/// which is not possible for formats without a mark. Throws Error{NOT_FOUND} or Error{READ}, and Error{FORMAT} if the
+/// file cannot have the format.
 FileFacts inspect_file(const std::string& path, const StreamTemplate* stream_template);
 
 }  // namespace warpaes

@@ -72,8 +72,9 @@ std::uint32_t unit_at(Bytes text, std::size_t at, std::size_t bytes, bool big) {
     return c;
 }
 
-/// Whether all units of `bytes` bytes are printable. Without a byte order mark, they must also belong to Latin, or to
-/// Latin and one other block of 256 characters, as in text in one alphabet with spaces; random units do not.
+/// Whether all code units in the text, each of `bytes` bytes, are printable. Without a byte order mark, they must also
+/// belong to Latin, or to Latin and one other block of 256 characters, as in text in one alphabet with spaces; random
+/// units do not.
 bool is_wide(Bytes text, std::size_t bytes, bool big) {
     if (text.size() < 2 * bytes || text.size() % bytes != 0) return false;
     const bool marked = unit_at(text, 0, bytes, big) == 0xfeff;

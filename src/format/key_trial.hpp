@@ -1,5 +1,5 @@
-// Determines which of several keys encrypted a file. Uses only the file's beginning, because a pipe provides nothing
-// else at that time.
+// Determines which of several keys encrypted a file. Uses only the beginning of the file, because the file may be a
+// pipe.
 #pragma once
 
 #include <functional>
@@ -27,9 +27,9 @@ enum class KeyTrial { choice, first_segment };
 /// Returns the number of bytes at the beginning of a file that open_file() requires.
 std::size_t beginning_needed(std::span<const StreamKey* const> keys, KeyTrial trial = KeyTrial::choice);
 
-/// The first of `keys` that opens the file, judged by the header, by the length if known, and by the first segment as
-/// `trial` says; a header that commits to the key suffices. Throws Error{KEYSET} without keys, and Error{FORMAT,
-/// AUTHENTICATION} if no key opens it.
+/// Returns the first of `keys` that opens the file, judged by the header, by the length if known, and by the first
+/// segment, as `trial` specifies. A header that commits to the key is sufficient. Throws Error{KEYSET} if there are no
+/// keys, and Error{FORMAT} or Error{AUTHENTICATION} if no key opens the file.
 OpenedFile open_file(Engine& engine, std::span<const StreamKey* const> keys, std::span<const std::uint8_t> aad,
                      const RewoundSource& source, KeyTrial trial = KeyTrial::choice);
 

@@ -11,7 +11,7 @@ namespace warpaes {
 
 namespace {
 
-/// This is far fewer than a keyset file can contain, so every written file can be read.
+/// The largest file that can be read has room for far more keys, so every keyset that is written can also be read.
 constexpr std::size_t most_keys = 1000;
 constexpr std::size_t most_raw_bytes = 4096;
 

@@ -12,7 +12,7 @@
 
 namespace warpaes {
 
-/// The values are those of `warpaes_key_state`.
+/// The values match `warpaes_key_state`.
 enum class KeyState { enabled = 1, disabled = 2, destroyed = 3 };
 
 class Keyset {
@@ -26,7 +26,7 @@ public:
         SecretVector value;
     };
     struct Entry {
-        StreamKey key;  ///< only the ID for keys of other kinds and destroyed keys
+        StreamKey key;  ///< for a key of another kind and a destroyed key, only the ID is set
         KeyState state = KeyState::enabled;
         KeyData data{};
         bool for_files = true;  ///< false: a Tink key of a different kind, or a destroyed key; kept but not used
@@ -38,8 +38,8 @@ public:
     static Keyset parse(std::string_view json);
     /// Creates a keyset from interpreted entries. Throws Error{KEYSET} if they do not form a valid keyset.
     static Keyset of(std::vector<Entry> entries, std::optional<std::uint32_t> primary_id);
-    /// Creates a keyset from the public part of an encrypted keyset. It can only be inspected; any use or change
-    /// throws.
+    /// Creates a keyset from the public part of an encrypted keyset. The result can only be inspected; any use or
+    /// change throws.
     static Keyset locked(std::vector<Entry> entries, std::optional<std::uint32_t> primary_id);
     /// Creates a keyset with a single key, the primary key. Throws Error{ARGUMENT} or Error{KEY_LENGTH}.
     static Keyset from_raw(std::string_view template_name, std::span<const std::uint8_t> key);

@@ -10,7 +10,7 @@
 
 namespace warpaes {
 
-/// scrypt's parameters (RFC 7914). scrypt uses 128 n r bytes of memory, and its work is p times as much.
+/// scrypt's parameters (RFC 7914). scrypt uses 128 n r bytes of memory, which it fills p times.
 struct Scrypt {
     std::uint64_t n = 0;  ///< a power of two
     std::uint32_t r = 8;
@@ -19,8 +19,8 @@ struct Scrypt {
     [[nodiscard]] std::uint64_t memory() const noexcept { return 128 * n * r; }
 };
 
-/// The minimum for new keysets and the maximum for any keyset, so that a foreign file cannot use up all memory or take
-/// hours.
+/// The minimum memory for new keysets, and the maximum memory for any keyset. The maximum prevents a file from another
+/// source from using up all memory or taking hours.
 inline constexpr std::uint64_t least_scrypt_memory = 128u << 20, most_scrypt_memory = 1u << 30;
 inline constexpr std::uint64_t most_scrypt_work = 8 * most_scrypt_memory;  ///< 128 n r p
 

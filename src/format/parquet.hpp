@@ -16,7 +16,7 @@ inline constexpr std::uint32_t gcm_overhead = length_bytes + nonce_bytes + tag_b
 inline constexpr std::uint32_t ctr_overhead = length_bytes + nonce_bytes;
 inline constexpr std::uint32_t most_ordinals = 32768;
 
-/// Types of modules, the byte after aad_file_unique.
+/// Types of modules: the byte after aad_file_unique in the associated data.
 enum class Module : std::uint8_t { data_page = 2, dictionary_page = 3, data_header = 4, dictionary_header = 5 };
 
 /// Returns for example "row group 0, column 2, page 7".

@@ -11,12 +11,12 @@ namespace warpaes {
 
 struct ProtoField {
     std::uint32_t number = 0;
-    bool is_bytes = false;  ///< length-delimited; otherwise a varint, or an unused fixed size
+    bool is_bytes = false;  ///< the value is length-delimited
     bool is_integer = false;
     std::uint64_t integer = 0;
     std::span<const std::uint8_t> bytes;
 
-    /// The value as the specified type. Throws Error{KEYSET} if the field has the wrong type.
+    /// Return the value. Throw Error{KEYSET} if the field has a different type.
     [[nodiscard]] std::uint32_t as_uint32() const;
     [[nodiscard]] std::span<const std::uint8_t> as_bytes() const;
 };

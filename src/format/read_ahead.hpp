@@ -40,7 +40,7 @@ private:
 class ReadAhead {
 public:
     /// Returns null if read-ahead would not help: with a single thread, a source that calls the caller's functions, or
-    /// huge segments. The arguments must outlive it. `size` is the plaintext size.
+    /// huge segments. The arguments must outlive the result. `size` is the plaintext size.
     static std::unique_ptr<ReadAhead> over(Engine& engine, const SegmentCipher& cipher, const SegmentFormat& format,
                                            Source& source, std::uint64_t size);
 

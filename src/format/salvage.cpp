@@ -105,7 +105,7 @@ private:
         }
     }
 
-    /// Opens all given segments with `cipher`, or none of them. `ends` means that the last segment ends the file.
+    /// Opens all segments of `range` with `cipher`, or none of them.
     static bool opens(Engine& engine, const SegmentCipher& cipher, const SegmentRange& range,
                       std::span<const std::uint8_t> sealed, std::uint8_t* text) {
         const Plan plan = engine.plan(Mode::gcm, Direction::decrypt, 0);
@@ -134,7 +134,7 @@ private:
     }
 
     /// Chooses the first key that opens any segment. All keys are tried on one segment before the next, so the file is
-    /// read only once, and usually only one of its segments.
+    /// read only once, and usually only one of its segments is read.
     void find_key(Engine& engine, Source& input) {
         struct Candidate {
             const StreamKey* key;

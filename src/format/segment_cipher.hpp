@@ -1,5 +1,5 @@
-// The segments of one file: their positions, and how they are sealed and opened. Formats differ in their header, the
-// derivation of the file's key, the nonces and the tag; code above them uses only this interface.
+// The segments of one file: their positions, and how they are encrypted and decrypted. Formats differ in the header,
+// the derivation of the file's key, the nonces and the tag; other code uses only this interface.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ struct SegmentLayout {
     [[nodiscard]] std::uint64_t segment_at(std::uint64_t offset) const noexcept {
         return offset < first_text ? 0 : 1 + (offset - first_text) / text;
     }
-    /// Returns the number of segments for a plaintext length. Throws Error{DATA_LENGTH} if the format does not allow so
-    /// many.
+    /// Returns the number of segments for a plaintext length. Throws Error{DATA_LENGTH} if the format does not allow
+    /// this many segments.
     [[nodiscard]] std::uint64_t segments_of(std::uint64_t text_bytes) const;
     /// Returns the file size for a plaintext length.
     [[nodiscard]] std::uint64_t file_bytes(std::uint64_t text_bytes) const;
@@ -84,7 +84,7 @@ private:
     std::vector<std::uint8_t> header_;
 };
 
-/// For a new file, with a fresh salt and nonce prefix.
+/// Returns a cipher for a new file, with a random salt and nonce prefix.
 inline std::unique_ptr<SegmentCipher> make_segment_cipher(const StreamKey& key, std::span<const std::uint8_t> aad) {
     return key.parameters.format->cipher(key, aad, {});
 }

@@ -1,4 +1,5 @@
-// The formats of authenticated segments. A new format is a file like c2sp_segments.cpp and its name in this list.
+// The formats of authenticated segments. To add a format, write a file like c2sp_segments.cpp, and add the format to
+// this list.
 #pragma once
 
 #include <array>

@@ -39,11 +39,12 @@ private:
     const bool ends_;
 };
 
-/// The engine's plan for segments, like Engine::plan.
+/// Returns the engine's plan for segments, like Engine::plan().
 Plan plan_segments(const Engine& engine, const SegmentFormat& format, Direction direction, std::uint64_t bytes,
                    Memory memory = Memory::pageable);
 
-/// Runs the stage. Uses at most one of the plan's lanes per chunk, and no more than bounded memory allows.
+/// Runs the stage. Uses at most one lane per chunk, and fewer lanes if the staging buffers would otherwise exceed a
+/// fixed total size.
 Totals run_segments(Engine& engine, Plan plan, SegmentStage& stage, Source& source, Sink& sink,
                     const Progress& progress = {});
 

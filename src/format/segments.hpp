@@ -9,7 +9,7 @@
 
 namespace warpaes {
 
-/// Throws Error{DATA_LENGTH} if the format does not have such segments.
+/// Throws Error{DATA_LENGTH} if the format does not allow these segments.
 void check_range(const SegmentLayout& layout, const SegmentRange& range);
 
 /// Returns the plaintext size of the range's segment `i`.
@@ -18,7 +18,8 @@ constexpr std::uint64_t text_of(const SegmentLayout& layout, const SegmentRange&
     return range.first + i == 0 ? layout.first_text : layout.text;
 }
 
-/// The size of Tink's header, which contains its own length, a salt as long as the AES key, and the nonce prefix.
+/// Returns the size of Tink's header, which contains its own length, a salt as long as the AES key, and the nonce
+/// prefix.
 std::size_t tink_header_bytes(std::size_t aes_key_bytes) noexcept;
 SegmentLayout tink_layout(const StreamParameters& parameters);
 
@@ -26,11 +27,11 @@ struct TinkFile {
     std::vector<std::uint8_t> header;
     SecretVector derived;  ///< the AES key and the HMAC key
 };
-/// The header and keys of a file, or of a new one if `header` is empty.
+/// Returns the header and the keys of a file, or of a new file if `header` is empty.
 TinkFile tink_file(const StreamKey& key, std::span<const std::uint8_t> aad, std::span<const std::uint8_t> header,
                    std::size_t mac_key_bytes);
 
-/// Tink's nonce for a segment: prefix(7) || BE32(segment) || last. The prefix is the end of the header.
+/// Returns Tink's nonce for a segment: prefix(7) || BE32(segment) || last. The prefix is the end of the header.
 std::array<std::uint8_t, 12> tink_nonce(std::span<const std::uint8_t> header, std::uint64_t segment, bool last);
 
 /// Error{AUTHENTICATION} for a segment. `key_is_right` means that the same key opened another segment of the file.

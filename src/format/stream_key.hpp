@@ -19,23 +19,25 @@ struct StreamKey;
 struct StreamParameters;
 struct StreamTemplate;
 
-/// A format of authenticated segments. Each has its own file, and segment_formats.hpp lists all of them.
+/// A format of authenticated segments. Each format is defined in its own source file, and segment_formats.hpp lists all
+/// formats.
 struct SegmentFormat {
-    std::string_view name;       ///< in inspections and messages; a literal
-    std::string_view tink_type;  ///< type URL of its keys in keysets; empty: raw keys only, as long as the AES key
-    bool hmac;                   ///< its keys have the parameters of an HMAC
+    std::string_view name;       ///< used in file information and messages; a string literal
+    std::string_view tink_type;  ///< type URL of the format's keys in keysets; empty: there are only raw keys, as long
+                                 ///< as the AES key
+    bool hmac;                   ///< the format's keys have the parameters of an HMAC
     bool marked;                 ///< the first byte of a file is the length of its header
     bool commits;                ///< the header identifies the key, so no segment is opened to find it
     bool cpu_bound;              ///< the CPU's part of the work takes longer than the cipher
     std::span<const StreamTemplate> templates;
     SegmentLayout (*layout)(const StreamParameters& parameters);
-    /// The cipher of the file with this header, or of a new file if the header is empty. `header` is empty or complete,
-    /// with its mark. Throws Error{AUTHENTICATION} if the header shows that the key is wrong.
+    /// Returns the cipher for the file with this header, or for a new file if the header is empty. `header` is empty or
+    /// complete, with its mark. Throws Error{AUTHENTICATION} if the header shows that the key is wrong.
     std::unique_ptr<SegmentCipher> (*cipher)(const StreamKey& key, std::span<const std::uint8_t> aad,
                                              std::span<const std::uint8_t> header);
 };
 
-/// The values are those of Tink's HashType.
+/// The values match Tink's HashType.
 enum class Hash { sha1 = 1, sha384 = 2, sha256 = 3, sha512 = 4, sha224 = 5 };
 
 struct StreamParameters {
@@ -55,11 +57,12 @@ struct StreamTemplate {
     StreamParameters parameters;
 };
 
-/// The template `index` of all formats' in the order of segment_formats, or null beyond the last.
+/// Returns template `index` in the list of all formats' templates, in the order of segment_formats; null beyond the
+/// last.
 const StreamTemplate* template_at(std::size_t index) noexcept;
-/// Throws Error{ARGUMENT}, which lists the choices, for an unknown name.
+/// Throws Error{ARGUMENT}, whose message lists the choices, for an unknown name.
 const StreamTemplate& find_template(std::string_view name);
-/// The name of the template with these parameters, or "" if there is none.
+/// Returns the name of the template with these parameters, or "" if there is no such template.
 std::string_view template_name_of(const StreamParameters& parameters);
 
 struct StreamKey {

@@ -104,7 +104,7 @@ private:
         }
         const std::uint64_t last = last_byte(range, size), last_segment = layout().segment_at(last);
         first_ = layout().segment_at(range.first);
-        // An empty segment may follow the one with the last byte and proves that the file ends there.
+        // An empty segment may follow the segment with the last byte; it proves that the file ends there.
         ends_ = last_segment + 1 == segments || (to_the_end && last_segment + 2 == segments);
         opening.begin = layout().file_offset(first_);
         opening.size = (ends_ ? rewound_->size() : layout().file_offset(last_segment + 1)) - opening.begin;

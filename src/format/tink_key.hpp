@@ -8,10 +8,10 @@
 
 namespace warpaes {
 
-/// The format whose keys have this type URL, or null.
+/// Returns the format whose keys have this type URL, or null.
 const SegmentFormat* format_of_tink_type(std::string_view type_url) noexcept;
 
-/// Reads the key's parameters and bytes, but not its number, which is stored elsewhere. Throws Error{KEYSET}.
+/// Reads the key's parameters and bytes, but not its ID, which is stored elsewhere. Throws Error{KEYSET}.
 StreamKey parse_tink_key(const SegmentFormat& format, std::span<const std::uint8_t> value);
 SecretVector serialize_tink_key(const StreamKey& key);
 

@@ -1,4 +1,4 @@
-// Tink's AES-GCM-HKDF streaming, and the header, nonces and file key that both of Tink's formats have.
+// Tink's AES-GCM-HKDF streaming, and the header, nonces and file key that both Tink formats use.
 //
 //   header = H || salt || prefix(7), HKDF-HMAC, nonce = prefix || BE32(i) || last
 #include <algorithm>

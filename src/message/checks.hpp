@@ -31,7 +31,7 @@ std::string names_of_tagged(bool composed);
 [[noreturn]] void refuse_longest_of_ccm(std::uint64_t bytes, std::uint64_t iv_bytes, const char* name);
 
 /// Accepts a mode that backends implement, for batches, contexts and asynchronous calls. Throws Error{ARGUMENT} for an
-/// unknown mode and for a mode that is composed of others.
+/// unknown mode and for a mode that is composed of other modes.
 inline Mode checked_mode(warpaes_mode mode) {
     if (!is_backend_mode(mode)) refuse_mode(mode);
     return static_cast<Mode>(mode);

@@ -1,5 +1,5 @@
-// Messages of modes that are composed of others; each message is processed as a whole. Their blocks are processed by
-// the CPU; data in device memory is copied to host memory and back. GCM-SIV is the exception: if its text is in device
+// Messages of modes that are composed of other modes; each message is processed as a whole. The CPU processes the
+// blocks; data in device memory is copied to host memory and back. GCM-SIV is the exception: if its text is in device
 // memory, the GPU processes it there.
 #pragma once
 

@@ -10,7 +10,7 @@
 
 namespace warpaes {
 
-/// Processes first the associated data, then the text, and finally returns the tag. Copyable; a copy continues
+/// Processes the associated data first, then the text, and finally returns the tag. Copyable; a copy continues
 /// independently. After an exception the object is unusable: keep a copy made before the call.
 class GcmStream {
 public:

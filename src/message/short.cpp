@@ -12,8 +12,8 @@ namespace warpaes {
 namespace {
 
 /// Whether all memory that a CPU would read or write is in host memory. One query covers all buffers in the same
-/// stretch of memory, and the buffers of short messages often are. If the input is on a device, `input_device` is set
-/// to that device.
+/// stretch of memory, and often all buffers of a short message are in one stretch. If the input is on a device,
+/// `input_device` is set to that device.
 bool lies_in_host_memory(const ShortMessage& m, int& input_device) {
     MemoryStretch known;
     const auto on_host = [&](const void* pointer, std::uint64_t bytes) {

@@ -13,9 +13,9 @@ namespace warpaes::places {
 /// Whether the text is an encrypted keyset, under a passphrase or any other key.
 bool is_encrypted(std::string_view text);
 
-/// Throws Error{KEYSET} if the keys are unencrypted and not marked although `place` contains a way to open them, or if
-/// they are marked but encrypted. The message begins with `what`; `opener` is the option that requires an encrypted
-/// keyset, or empty if there is no such option.
+/// Throws Error{KEYSET} if the keyset is encrypted but `clear` is set, or if it is unencrypted, `clear` is not set and
+/// `opener` is not empty. The message begins with `what`; `opener` is the part of the place or the option that requires
+/// an encrypted keyset.
 void check_mark(const std::string& what, std::string_view text, bool clear, const std::string& opener);
 
 /// The opener or mark in `place` that requires an encrypted keyset; empty if there is none.

@@ -1,5 +1,5 @@
-// The interface through which the code for places uses its host: the command line, which has signals, warnings and
-// files that it must not overwrite; or the library, which has a caller.
+// The interface through which the code for places uses its host: the command line, which handles signals and prints
+// warnings, or the library, which passes warnings to its caller.
 #pragma once
 
 #include <sys/types.h>
@@ -31,8 +31,8 @@ public:
     virtual void note_file(const std::string& name, int fd);
     /// Variables that contain keys, in addition to the variables in WARPAES_KEYSET; programs do not receive them.
     virtual std::vector<std::string> secret_variables();
-    /// Throws because the key file cannot be opened, for the reason `error`. No message of this class repeats the name
-    /// of a file that does not exist, because the name may be the secret itself.
+    /// Throws because the key file cannot be opened; `error` is the errno value. No message of this class repeats the
+    /// name of a file that does not exist, because the name may be the secret itself.
     [[noreturn]] virtual void refuse_file(const std::string& option, const std::string& path, int error);
 };
 

@@ -46,8 +46,8 @@ bool looks_like_key(std::string_view text) {
         hex &= hex_digit(c) >= 0;
     }
     if (hex) return size >= 16 && (digits < size || size >= 24);  // 16 digits may be a number
-    // In base64, 16 bytes take 22 characters. A key is unlikely to lack one of the three classes, and a word is
-    // unlikely to contain all three.
+    // In base64, 16 bytes take 22 characters. A key is unlikely to lack capitals, small letters or digits, and a word
+    // is unlikely to contain all three.
     return size >= 16 && (padding || (size >= 22 && upper && lower && digits != 0));
 }
 

@@ -87,7 +87,7 @@ void refuse_unknown_kind(const std::string& option, const std::string& location)
 }
 
 void refuse_key(const std::string& option, const char* location) {
-    if (after(location, "exec:") != nullptr) return;  // exec: warns if one of its words is a key
+    if (after(location, "exec:") != nullptr) return;  // a command that contains a key only causes a warning
     if (!looks_like_key(location) || ::access(location, F_OK) == 0) return;
     throw Error(WARPAES_ERROR_ARGUMENT,
                 option +

@@ -28,8 +28,8 @@ std::string_view opener_name(std::string_view text) {
     return is_name ? text.substr(0, length) : std::string_view();
 }
 
-/// Removes and returns the text before the first single semicolon; a double semicolon represents one. Returns nothing
-/// if there is no single semicolon.
+/// Removes and returns the text before the first single semicolon; a double semicolon represents a literal semicolon.
+/// Returns nothing if there is no single semicolon.
 std::optional<std::string> take_value(std::string_view& text) {
     std::string value;
     for (std::size_t at = 0; at < text.size(); ++at) {

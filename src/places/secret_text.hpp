@@ -10,7 +10,7 @@ namespace warpaes::places {
 
 class Host;
 
-/// Up to 1 MiB of secret text, wiped on destruction.
+/// Less than 1 MiB of secret text, wiped on destruction.
 class SecretText {
 public:
     static constexpr std::size_t capacity = 1 << 20;
@@ -19,7 +19,7 @@ public:
     SecretText(SecretText&&) = default;
     SecretText& operator=(SecretText&&) = delete;
     ~SecretText();
-    /// Reads everything from `fd` to its end. Throws Error{KEYSET} if the text is longer than `capacity`, and
+    /// Reads everything from `fd` to its end. Throws Error{KEYSET} if the text has `capacity` bytes or more, and
     /// Error{READ} or Error{CANCELLED} if reading fails.
     void read(const std::string& what, int fd, Host& host);
     void copy(const std::string& what, std::string_view text);

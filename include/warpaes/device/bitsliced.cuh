@@ -2,8 +2,8 @@
 // memory, and no address depends on a secret. Part of <warpaes/device.cuh>, whose rules apply.
 //
 // Plane 8 i + b holds bit b of byte i of 32 blocks; bit j of the plane belongs to the thread's block j. The 128 planes
-// occupy 128 registers. Of a warp's 1,024 blocks, lane l processes blocks l, l + 32, l + 64, …, so the warp's loads and
-// stores are coalesced:
+// occupy 128 registers. A warp encrypts 1,024 blocks. Lane l processes blocks l, l + 32, l + 64, …, so the warp's loads
+// and stores are coalesced:
 //
 //     uint4 blocks[32];
 //     for (unsigned j = 0; j < 32; ++j) blocks[j] = in[1024 * warp + 32 * j + lane];
@@ -34,7 +34,7 @@ struct bitsliced_key {
     alignas(16) std::uint32_t masks[size];
 
     /// Computes mask `i` of the schedule `keys`. The S-box is computed without its constant 0x63. MixColumns leaves a
-    /// column of four equal bytes unchanged, so the constant is added to every round key but the first.
+    /// column of four equal bytes unchanged, so the constant is added to every round key except the first.
     static __host__ __device__ __forceinline__ std::uint32_t mask(const key_schedule<KeyBits>& keys, unsigned i) {
         const std::uint32_t word = keys.words[i / 32] ^ (i < 128 ? 0 : 0x63636363u);
         return 0u - (word >> i % 32 & 1u);

@@ -64,8 +64,8 @@ public:
         : base_(static_cast<unsigned char*>(shared)), lane_((detail::thread_number() % 32) * (Count == 1 ? 8 : 4)) {}
 
     /// Writes the tables and ends with a barrier (__syncthreads). All threads of the thread block must call it before
-    /// the first lookup, and their number must be a multiple of 32. It takes a few microseconds, once per thread block,
-    /// regardless of how many AES blocks the kernel then encrypts.
+    /// the first lookup, and their number must be a multiple of 32. The call takes a few microseconds, once per thread
+    /// block, regardless of how many AES blocks the kernel then encrypts.
     __device__ __forceinline__ void load() const {
         const unsigned thread = detail::thread_number(), lane = thread % 32;
         const unsigned warps = blockDim.x * blockDim.y * blockDim.z / 32;
@@ -163,8 +163,8 @@ __device__ __forceinline__ uint4 round_key(const Schedule& keys, int r) {
     return make_uint4(keys.words[4 * r], keys.words[4 * r + 1], keys.words[4 * r + 2], keys.words[4 * r + 3]);
 }
 
-/// Any round but the last. ShiftRows moves row r of column c + r into column c; in the inverse cipher, row r of column
-/// c - r.
+/// Any round except the last. ShiftRows moves row r of column c + r into column c; in the inverse cipher, row r of
+/// column c - r.
 template <int Count, bool Inverse>
 __device__ __forceinline__ uint4 inner_round(const tables<Count, Inverse>& t, uint4 s, uint4 key) {
     if constexpr (!Inverse) {
@@ -200,7 +200,7 @@ __device__ __forceinline__ uint4 cipher(const tables<Count, Inverse>& t, const S
 
 /// The cipher (FIPS 197, 5.1) applied to `block`. `keys` may be in registers (one schedule per thread), in shared
 /// memory, or in a kernel parameter declared `const __grid_constant__ key_schedule<KeyBits>`, which is the fastest
-/// place for a single key. It takes 160, 192 or 224 lookups, and about 20 registers in addition to the keys.
+/// place for a single key. A call takes 160, 192 or 224 lookups, and about 20 registers in addition to the keys.
 template <int KeyBits, int Count>
 __device__ __forceinline__ uint4 encrypt_block(const tables<Count>& t, const key_schedule<KeyBits>& keys, uint4 block) {
     return detail::cipher<KeyBits>(t, keys, block);

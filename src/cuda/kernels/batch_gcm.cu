@@ -192,8 +192,8 @@ __global__ void __launch_bounds__(GcmBatch::most_j0_threads) gcm_j0_kernel(const
     }
 }
 
-/// Computes tags from digests. Decryption compares them, and wipes each output that is not authentic. Every part of a
-/// message compares the tag again, which takes less time than waiting for another part.
+/// Computes tags from digests. Decryption compares the tags, and wipes each output that is not authentic. Every part of
+/// a message compares the tag again, which takes less time than waiting for another part.
 __global__ void __launch_bounds__(WipeShape::threads) gcm_settle_kernel(const __grid_constant__ GcmSettleParams p) {
     const GcmBatchParams& batch = p.batch;
     wipe_parts(p.units, p.at_once, [&](std::uint64_t unit) -> Stretch {

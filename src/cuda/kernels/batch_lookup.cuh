@@ -186,7 +186,7 @@ __device__ __forceinline__ KeyOf<OneKey> key_of(const BatchParams& p, const Batc
     return keys_of<OneKey>(p).at(group, message);
 }
 
-/// Rounds `First` … `Rounds`; like rounds_from.
+/// Applies rounds `First` to `Rounds`, like rounds_from().
 template <bool Inverse, int Rounds, int First, int Tables, typename Key>
 __device__ __forceinline__ uint4 rounds_with(const SharedTables<Tables>& t, uint4 s, const Key& key) {
     std::uint32_t buffer[4];

@@ -59,7 +59,7 @@ __device__ __forceinline__ bool settle_tag(const BatchMessage& m, uint4 tag, boo
     }
     if (records && g.failed != nullptr) {
         g.failed[m.index] = difference != 0 ? 1 : 0;
-        // Usually the cache has the word already, so if all messages are forged, they do not all store to it.
+        // Reading first avoids a store for every message if all messages are forged; the word is usually in the cache.
         if (difference != 0 && *g.any_failed == 0) *g.any_failed = 1;
     }
     return difference == 0;

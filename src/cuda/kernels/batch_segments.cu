@@ -1,5 +1,5 @@
-// CFB8 and CFB1 decryption of many messages: one thread per byte, with one encryption or eight. The ciphertext is
-// copied beforehand, one message after another, because the work may be in place.
+// CFB8 and CFB1 decryption of many messages: one thread per byte, which computes one encryption (CFB8) or eight (CFB1).
+// The ciphertext is copied beforehand, one message after another, because the work may be in place.
 #include "cuda/kernels/batch_lookup.cuh"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/segments.cuh"

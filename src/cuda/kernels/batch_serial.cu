@@ -7,9 +7,9 @@
 //
 // If each thread read its own message, every lane would access a different cache line: 32 passes for every load.
 // Therefore a warp moves 64 bytes of each of its messages at a time through shared memory, with four lanes per message,
-// and loads the next 64 bytes while it encrypts the current 64. Blocks are placed so that neither side has bank
-// conflicts. The ends of messages, and messages that are not aligned to words, are read and written by individual
-// lanes.
+// and loads the next 64 bytes while it encrypts the current 64. Blocks are placed so that neither copying nor
+// encrypting causes bank conflicts. The ends of messages, and messages that are not aligned to words, are read and
+// written by individual lanes.
 #include <span>
 
 #include "aes/cmac.hpp"
@@ -122,8 +122,8 @@ public:
         }
     }
 
-    /// Processes the next block of text, of which `bytes` bytes (CFB1: bits) are valid and the others are zeros.
-    /// Returns the block of output.
+    /// Processes the next block of text and returns the block of output. The first `bytes` bytes (CFB1: bits) of the
+    /// text are valid; the rest is zero.
     __device__ __forceinline__ uint4 next(uint4 text, unsigned bytes) {
         if constexpr (M == Mode::cbc || M == Mode::cmac) {
             return chain_ = encrypted(text ^ chain_);

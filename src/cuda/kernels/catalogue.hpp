@@ -81,7 +81,8 @@ Kernel<CombineParams> ghash_combine_kernel_for();
 
 /// Batches of ECB encryption and decryption, CBC and CFB128 decryption.
 Kernel<BlockParams> batch_blocks_kernel_for(Mode mode, Direction direction, int rounds, int tables, bool one_key);
-/// With `few`, the batches have at most FewKeys::most keys, which are the second parameter.
+/// The functions with `few` in their names are for batches with at most FewKeys::most keys, which are the kernel's
+/// second parameter.
 Kernel<BlockParams, FewKeys> batch_blocks_few_kernel_for(Mode mode, Direction direction, int rounds, int tables);
 Kernel<BlockParams, std::uint64_t> batch_boundaries_kernel();
 /// CTR batches, and the key stream of GCM batches.
@@ -109,10 +110,10 @@ Kernel<RunPowersParams> ghash_run_powers_kernel_for();
 Kernel<GcmRowsParams> ghash_messages_kernel_for(bool wide, bool aligned);
 /// Many messages under one key in one pass, with wide_mma: key stream, GHASH, and tags or their comparison.
 Kernel<GcmPassParams> gcm_pass_kernel_for(int rounds, Direction direction);
-/// The same for long messages.
+/// The same for long messages, except for the tags, which the second kernel computes or compares.
 Kernel<GcmWindowsParams> gcm_windows_kernel_for(int rounds, Direction direction, bool aligned);
 Kernel<GcmWindowsParams> gcm_settle_windows_kernel_for();
-/// Wipes the outputs of messages that have `failed`, after a pass.
+/// Wipes the outputs of messages whose `failed` byte is set, after a pass.
 Kernel<WipeFailedParams> wipe_failed_kernel_for();
 Kernel<GcmBatchParams> gcm_finish_kernel_for();
 Kernel<GcmBatchParams> gcm_j0_kernel_for();

@@ -50,7 +50,7 @@ struct CounterPrefix {
     __device__ __forceinline__ uint4 a(const SharedTables<Tables>& t, std::uint32_t j, const std::uint32_t* k) const {
         return a(t, c0, j, k);
     }
-    /// A(j) from `c0` alone, for kernels that have no registers for the rest.
+    /// Returns A(j), computed only from `c0`, for kernels that do not have enough registers for the whole prefix.
     static __device__ __forceinline__ uint4 a(const SharedTables<Tables>& t, std::uint32_t c0, std::uint32_t j,
                                               const std::uint32_t* k) {
         const std::uint32_t t0 = c0 ^ t.template lookup<3, 3>(k[3] ^ (j << 24));

@@ -44,7 +44,7 @@ __device__ __forceinline__ void add_up(const GcmMessageParams& p, FieldElement y
     store_block(p.result, block_of(y), p.result_alignment);
 }
 
-/// Returns the weight of the thread block that is followed by `behind` others.
+/// Returns the weight of the thread block that is followed by `behind` other thread blocks.
 template <typename Product>
 __device__ __forceinline__ FieldElement block_weight(const GcmMessageParams& p, unsigned behind, Product product) {
     constexpr unsigned radix = GcmMessage::radix;
@@ -53,7 +53,8 @@ __device__ __forceinline__ FieldElement block_weight(const GcmMessageParams& p, 
     return behind % radix == 0 ? outer : product(outer, p.block_weights[behind % radix]);
 }
 
-/// Encrypts or decrypts the partial block of `rest` bytes after `whole` blocks. Returns its ciphertext, zero-padded.
+/// Encrypts or decrypts the partial block of `rest` bytes after `whole` blocks. Returns the block's ciphertext, padded
+/// with zeros.
 __device__ __forceinline__ uint4 cipher_tail(const GcmMessageParams& p, std::uint64_t whole, unsigned rest,
                                              uint4 key_stream) {
     const std::uint8_t* const in = p.input + whole * block_bytes;

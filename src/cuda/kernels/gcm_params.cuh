@@ -95,7 +95,7 @@ struct GcmMessageParams {
     std::uint32_t result_alignment;
     /// Weights of the thread blocks, counted from the last thread block. A grid of up to 2 * radix thread blocks has
     /// one weight for each. In a larger grid, the first half accounts for i thread blocks, and the second half for
-    /// radix * i thread blocks and for the data after the last one.
+    /// radix * i thread blocks and for the data after the last thread block.
     FieldElement block_weights[2 * GcmMessage::radix];
     std::uint32_t round_keys[60];
 };

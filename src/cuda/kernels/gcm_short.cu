@@ -3,9 +3,9 @@
 //
 // GHASH is the sum of all blocks X_i, each multiplied by its weight, the power of H that accounts for the data after
 // the block. Each thread of the first warps encrypts or decrypts one block and computes one product. In the meantime,
-// as many other warps compute the weights. A weight is the power of H for the blocks after it in a group of 32, times
-// the powers for the groups and the thread blocks after it. A partial block is padded with zeros and then processed
-// like the other blocks. A warp between the two sets computes E(J0) in the first thread block.
+// the same number of other warps compute the weights. A weight is the power of H for the blocks after it in a group of
+// 32, times the powers for the groups and the thread blocks after it. A partial block is padded with zeros and then
+// processed like the other blocks. A warp between the two sets computes E(J0) in the first thread block.
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/cipher.cuh"
 #include "cuda/kernels/gcm_end.cuh"

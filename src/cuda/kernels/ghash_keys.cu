@@ -4,7 +4,7 @@
 // row, that is, for as many blocks of text as a row has.
 //
 // A thread block of the second kernel has only four warps, so that three thread blocks share a multiprocessor: while
-// one thread block builds the matrices for its message, the others hash.
+// one thread block builds the matrices for its message, the other thread blocks hash.
 #include "cuda/kernels/batch_message.cuh"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/field.cuh"

@@ -206,8 +206,7 @@ struct RowReader {
         missing = static_cast<std::uint32_t>(present ? here : row_blocks);
         missing = missing > q ? missing - q : 0;
     }
-    /// Returns this lane's block of the four blocks that follow `quad` and `ahead` times four blocks; `quads` is the
-    /// end of the row.
+    /// Returns this lane's block of quad `quad + ahead` (a quad is four blocks of the row); the row has `quads` quads.
     __device__ __forceinline__ uint4 load(std::uint32_t quad, int ahead, std::uint32_t quads) const {
         uint4 block{};
         if (4 * (quad + ahead) >= missing && quad + ahead < quads) {

@@ -91,9 +91,10 @@ __device__ __forceinline__ uint4 block_from(uint4 a, uint4 b, unsigned at) {
     return from(one ? w[1] : w[0], one ? w[2] : w[1], one ? w[3] : w[2], one ? w[4] : w[3], one ? w[5] : w[4]);
 }
 
-/// A block at any address between two others of the same text: loads the two aligned blocks that contain it, which
-/// takes fewer accesses than its words and bytes. The bytes of the neighbours, which other threads may be writing, are
-/// discarded. `Uniform` means that all lanes of a warp have the same address modulo 16.
+/// Returns a block at any address, which must lie between two other blocks of the same text. Loads the two aligned
+/// blocks that contain it, which takes fewer accesses than loading its words and bytes. The bytes of the neighbours,
+/// which other threads may be writing, are discarded. `Uniform` means that all lanes of a warp have the same address
+/// modulo 16.
 template <bool Uniform>
 __device__ __forceinline__ uint4 load_inner_block(const std::uint8_t* p) {
     const auto past = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(p) % 16);

@@ -12,7 +12,8 @@
 
 namespace warpaes::cuda {
 
-/// Returns 16, 4 or 1: the largest of these that divides every address whose bits are in `bits`.
+/// Returns the largest of 16, 4 and 1 that divides `bits`. If `bits` is the OR of several addresses, the result divides
+/// all of them.
 constexpr std::uint32_t alignment_of(std::uint64_t bits) {
     return bits % 16 == 0 ? 16 : bits % 4 == 0 ? 4 : 1;
 }

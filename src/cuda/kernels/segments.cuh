@@ -34,7 +34,7 @@ __device__ __forceinline__ uint4 shift_in(uint4 window, std::uint32_t next, unsi
 }
 
 /// Decrypts the byte `text`, which follows `window`, with one encryption, or for CFB1 with eight. If fewer than eight
-/// bits are `left` in CFB1, only those are decrypted, and the other bits are zero.
+/// bits are `left` in CFB1, only these bits are decrypted, and the other bits are zero.
 template <Mode M, typename Encrypt>
 __device__ __forceinline__ std::uint8_t decrypted_byte(uint4 window, std::uint32_t text, std::uint64_t left,
                                                        const Encrypt& encrypt) {

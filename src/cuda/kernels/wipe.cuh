@@ -1,6 +1,6 @@
 // Overwrites the output of messages that are not authentic.
 //
-// Anyone can send such messages, so wiping must not take longer than decryption: their bytes are cut into parts of
+// Anyone can send such messages, so wiping must not take longer than decryption: the outputs are cut into parts of
 // about the same size, which all warps of the grid share.
 #pragma once
 

@@ -3,9 +3,9 @@
 //
 // A piece is a data unit or, if units are long, a part of a unit that consists of whole groups of 32 blocks. Every warp
 // processes a contiguous range of pieces. It computes the tweaks of 32 pieces at a time, one per lane, and distributes
-// them by shuffles. A lane's own tweak is the tweak of the piece times x^lane. Between groups, it is multiplied by
-// x^32, which moves the words by one and takes ten additional instructions; the lookups of the cipher leave issue slots
-// for these instructions. If units are shorter than 32 blocks, a warp processes several units at once.
+// them by shuffles. A lane's own tweak is the tweak of the piece times x^lane. Between groups, the tweak is multiplied
+// by x^32, which moves the words by one and takes ten additional instructions; the lookups of the cipher leave issue
+// slots for these instructions. If units are shorter than 32 blocks, a warp processes several units at once.
 //
 // Tweaks require the cipher, and decryption requires the tables of the inverse cipher, so for decryption there is one
 // table of the cipher in addition to those tables.

@@ -14,8 +14,8 @@ struct Architecture {
 };
 
 /// If bit products are emulated, each product is a subroutine of about 110 instructions, and a warp needs sixteen of
-/// them for 512 bytes. GHASH with integer products takes fewer instructions. Counted, not measured (nvcc 13.0,
-/// 2026-11).
+/// them for 512 bytes. GHASH with integer products takes fewer instructions. The instructions were counted, and the
+/// times were not measured (nvcc 13.0, 2026-11).
 inline constexpr LaunchTable without_tensor_cores{
     .one_launch_share = 0, .tensor_blocks = never, .own_key_tensor_bytes = never};
 
@@ -25,14 +25,14 @@ constexpr LaunchTable with_two_tables(LaunchTable table) {
 }
 
 inline constexpr Architecture architectures[] = {
-    {75, BitProducts::none, with_two_tables(without_tensor_cores)},       //  64 KiB a thread block: T4, RTX 20, GTX 16
-    {80, BitProducts::mma, {}},                                           // 163 KiB: A100
-    {86, BitProducts::mma, with_two_tables({})},                          //  99 KiB: RTX 30, A10, A40
-    {87, BitProducts::mma, {}},                                           // 163 KiB: Orin
-    {89, BitProducts::mma, with_two_tables({})},                          //  99 KiB: RTX 40, L4, L40
-    {90, BitProducts::wgmma, {}},                                         // 227 KiB: H100, H200; measured
-    {100, BitProducts::emulated, without_tensor_cores},                   // 227 KiB: B200; also for 10.3
-    {110, BitProducts::emulated, without_tensor_cores},                   // 227 KiB: Thor
+    {75, BitProducts::none, with_two_tables(without_tensor_cores)},  //  64 KiB per thread block: T4, RTX 20, GTX 16
+    {80, BitProducts::mma, {}},                                      // 163 KiB: A100
+    {86, BitProducts::mma, with_two_tables({})},                     //  99 KiB: RTX 30, A10, A40
+    {87, BitProducts::mma, {}},                                      // 163 KiB: Orin
+    {89, BitProducts::mma, with_two_tables({})},                     //  99 KiB: RTX 40, L4, L40
+    {90, BitProducts::wgmma, {}},                                    // 227 KiB: H100, H200; measured
+    {100, BitProducts::emulated, without_tensor_cores},              // 227 KiB: B200; also for 10.3
+    {110, BitProducts::emulated, without_tensor_cores},              // 227 KiB: Thor
     {120, BitProducts::emulated, with_two_tables(without_tensor_cores)},  //  99 KiB: RTX 50; also for 12.1
 };
 inline constexpr Architecture what_follows{0, BitProducts::emulated, without_tensor_cores};

@@ -10,7 +10,7 @@
 namespace warpaes::cuda {
 
 /// Threads per block of kernels that access page-locked memory in place: few, so that some thread blocks write while
-/// others read.
+/// other thread blocks read.
 inline constexpr int zero_copy_threads = 256;
 
 /// A short message in a mode whose blocks are independent (short.cu), one block per thread.

@@ -40,7 +40,7 @@ constexpr WindowShape window_shape(const DeviceLimits& device, std::uint64_t seg
 struct GcmMessage {
     static constexpr int threads = 512;
     static constexpr unsigned warps = threads / 32;
-    static constexpr unsigned slots = 16;  ///< each of four powers of H
+    static constexpr unsigned slots = 16;  ///< number of slots, each of which contains four powers of H
     static constexpr unsigned radix = 16;  ///< base of a thread block's number, which has two digits in a large grid
 
     /// Shared memory after the tables: the powers, a weight and a sum for each warp, and two more elements.

@@ -43,7 +43,7 @@ struct Copies {
 struct Preparation {
     static constexpr std::size_t groups_of_thread = 32768;  ///< number of groups that justifies another thread
     static constexpr unsigned most_threads = 8;
-    /// For messages farther apart than this, forming one group has no advantage.
+    /// For messages that are more than this many bytes apart, forming one group has no advantage.
     static constexpr std::uint64_t most_distance = std::uint64_t{1} << 20;
 };
 

@@ -26,7 +26,6 @@ struct SerialBatchShape : LaunchShape {
     static constexpr std::size_t stage_bytes = 4096;  ///< per warp
     /// A single warp stalls on the latency of its lookups. Two warps take no longer than one, and leave more
     /// multiprocessors free for concurrent kernels.
-    /// free for concurrent kernels.
     static constexpr std::uint64_t least_warps(const DeviceLimits& device) { return device.table.serial_warps; }
 };
 

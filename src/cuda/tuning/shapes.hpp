@@ -2,7 +2,8 @@
 //
 // The parameters of kernel launches are in this folder, one file for each family of kernels. Parameters that may differ
 // on another GPU are in its LaunchTable, which is its architecture's table (architectures.hpp) or a tuned table. The
-// measurements for all parameters, on both sides of each threshold, are in bench/results/launches (project.tuning).
+// measurements for all parameters, on both sides of each threshold, are in bench/results/launches (checked by the test
+// project.tuning).
 #pragma once
 
 #include <algorithm>

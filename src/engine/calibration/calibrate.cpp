@@ -43,7 +43,7 @@ Memory memory_of(Way way) {
     return Memory::pageable;
 }
 
-/// Returns the mode and direction that represent a class: the first of the class.
+/// Returns the mode and direction that represent a class in measurements: the first mode and direction in the class.
 std::pair<Mode, Direction> example_of(WorkClass work_class) {
     for (const Mode mode : modes) {
         for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
@@ -198,7 +198,7 @@ private:
             ++report_.trials;
             Measured point{trial.work.bytes, shape.messages, shape.bytes, trial.work.keys, *seconds};
             if (shared) {
-                // The time without the fixed cost of the call and without the start of its workers.
+                // The time minus the fixed cost of the call and minus the time to start its workers.
                 const std::uint64_t chunks = std::max<std::uint64_t>(1, shape.bytes / cpu_chunk_bytes);
                 const auto workers = static_cast<double>(std::min<std::uint64_t>(options_.threads, chunks));
                 const double rest = *seconds - one->fixed - report_.model.thread * (workers - 1);
@@ -218,7 +218,8 @@ private:
         table.set(cell.work_class, cell.way, cell.key_bits, cost);
     }
 
-    /// Whether there are already enough measurements and a larger measurement would delay the other measurements.
+    /// Whether there are already enough measurements, and measuring `bytes` bytes, more than before, would take too
+    /// long.
     static bool takes_too_long(const std::vector<Measured>& points, std::uint64_t bytes) {
         constexpr double long_seconds = 0.12;
         if (points.size() < 4) return false;

@@ -23,8 +23,8 @@ struct Trial {
     std::uint64_t chunk_bytes = 0;  ///< 0: the backend's default
 };
 
-/// Returns the duration of a call in seconds; nothing if it cannot be measured here, for example because there is not
-/// enough memory.
+/// Returns the duration of a call in seconds; nothing if the call cannot be measured here, for example because there is
+/// not enough memory.
 using Measure = std::function<std::optional<double>(const Trial&)>;
 
 struct CalibrationOptions {

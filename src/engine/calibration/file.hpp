@@ -41,8 +41,8 @@ std::string plain_name(std::string_view text);
 std::string write_calibration(const CostModel& model, const Machine& machine);
 CostModel read_calibration(std::string_view text, const Machine& machine);
 
-/// Returns the launch table in `model` for `gpu`. Without a table, a note may describe the reason and the remedy: the
-/// calibration is unusable, the table belongs to another GPU, or this GPU cannot use it.
+/// Returns the launch table in `model` for `gpu`. If the result contains no table, its note may describe the reason
+/// (the calibration is unusable, the table belongs to another GPU, or this GPU cannot use the table) and the remedy.
 StoredLaunches launches_of(const CostModel& model, const GpuShape& gpu);
 
 /// Like launches_of(), for the calibration stored on this machine. Never fails.

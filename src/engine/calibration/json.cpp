@@ -84,7 +84,7 @@ constexpr std::array<std::pair<std::string_view, std::uint32_t GpuShape::*>, 3> 
      {"multiprocessors", &GpuShape::multiprocessors},
      {"shared_bytes", &GpuShape::shared_bytes}}};
 
-/// Reads every figure exactly once. Whether a GPU can use the figures is checked when a GPU is present
+/// Every figure must be present exactly once. Whether a GPU can use the figures is checked when a GPU is present
 /// (calibration/file.hpp).
 void read_launches(JsonReader& reader, CostModel& model) {
     std::string of;
@@ -110,7 +110,7 @@ void read_launches(JsonReader& reader, CostModel& model) {
 
 }  // namespace
 
-/// Replaces all other characters in a text from a driver.
+/// The text may come from a driver and contain any character; unsupported characters are replaced with '?'.
 std::string plain_name(std::string_view text) {
     std::string out(text);
     for (char& c : out) {

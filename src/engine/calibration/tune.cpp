@@ -233,7 +233,8 @@ public:
         try {
             gpu_.use_launches(options_.device, before_.used);
         } catch (...) {
-            // There is not enough memory for the sample, so the table stays in use; the results are the same.
+            // There is not enough memory to restore the table, so the last table stays in use. Results do not depend on
+            // it.
         }
     }
 
@@ -300,7 +301,7 @@ private:
                     least[i] = bench.seconds(sample);
                     ++measurements_;
                 } catch (const Error& e) {
-                    // The value in use must be possible.
+                    // An error with the value in use ends the tuning run.
                     if (i == 0 || e.status() != WARPAES_ERROR_DEVICE) throw;
                     possible[i] = false;
                 }

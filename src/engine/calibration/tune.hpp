@@ -14,7 +14,8 @@ struct TuningStep {
     const char* figure;
     std::uint32_t value;
     const char* works;  ///< description of the work that was measured
-    double relative;    ///< its time relative to the time of the value in use; 0: the GPU refuses such launches
+    double relative;    ///< the work's time divided by its time with the value in use; 0: the GPU refuses launches with
+                        ///< `value`
     std::uint64_t done, total;
 };
 
@@ -38,8 +39,9 @@ struct TuningReport {
 };
 
 /// Tunes one figure after another, starting from the table of the GPU's architecture, and selects the best value of
-/// each. Before a value is measured, its output is compared with the CPU's. The launch table that was in use is
-/// restored on return and on an exception: Error{DEVICE} if outputs differ, or an exception of a launch.
+/// each figure. Before a value is measured, the output with this value is compared with the CPU's. The launch table
+/// that was in use is restored on return and on an exception: Error{DEVICE} if outputs differ, or an exception of a
+/// launch.
 TuningReport tune(CudaBackend& gpu, const TuningOptions& options);
 
 }  // namespace warpaes

@@ -19,10 +19,11 @@ namespace {
 
 constexpr std::uint64_t page_bytes = 4096;
 
-/// A file in memory (tmpfs) is written by one thread at a time, which spends most of the time on allocating pages. Page
-/// faults in a mapping allocate pages in parallel. GB/s for new files with 2 / 4 / 16 threads of a Xeon, Linux 6.18:
-/// pwrite() 3.6 / 3.4 / 3.1; through a mapping, pieces of 4 MiB 2.9 / 5.0 / 4.4, pieces of 1 MiB 3.4 / 3.2 / 3.2.
-/// Threads that wait in the kernel slow down the writing thread, so short pieces wait in this class instead.
+/// pwrite() to a file in memory (tmpfs) runs in one thread at a time, and spends most of its time on allocating pages.
+/// Page faults in a mapping allocate pages in parallel. GB/s for new files with 2 / 4 / 16 threads of a Xeon, Linux
+/// 6.18: pwrite() 3.6 / 3.4 / 3.1; through a mapping, pieces of 4 MiB 2.9 / 5.0 / 4.4, pieces of 1 MiB 3.4 / 3.2 / 3.2.
+/// Threads that wait in the kernel slow down the writing thread, so writers of short pieces wait in this class and not
+/// in the kernel.
 constexpr std::uint64_t page_piece_bytes = std::uint64_t{4} << 20;
 constexpr unsigned least_page_writers = 4;
 
@@ -398,9 +399,9 @@ void FileSink::set_owner_and_permissions() {
         const bool group_kept = same || os::fchown(fd_.get(), replaced_->st_uid, replaced_->st_gid) == 0 ||
                                 now.st_gid == replaced_->st_gid ||
                                 os::fchown(fd_.get(), static_cast<uid_t>(-1), replaced_->st_gid) == 0;
-        // If the group or the access list could not be kept, members of the old group now count as others, and others
-        // may be in the new group. Both therefore get only the access that both had before. A lost access list may have
-        // denied access to users who now count as others; in that case, only the owner keeps access.
+        // If the group or the access list could not be kept, members of the old group now count as other users, and
+        // other users may be in the new group. Both therefore get only the access that both had before. A lost access
+        // list may have denied access to users who now count as other users; in that case, only the owner keeps access.
         const bool listed = has_access_list();
         if (!set_access_list(group_kept) || !group_kept) {
             mode_ = (mode_ & 0700) | (listed ? 0 : (mode_ >> 3 & mode_ & 07) * 011);
@@ -411,7 +412,8 @@ void FileSink::set_owner_and_permissions() {
 }
 
 /// File systems without permissions or owners refuse or ignore these changes. The finished file must not be lost for
-/// this reason. It keeps the permissions with which it was created, which are as narrow as the file system allows.
+/// this reason. The file keeps the permissions with which it was created, which are as narrow as the file system
+/// allows.
 void FileSink::set_mode_and_times() {
     const auto is_set = [this](int result, const char* what) {
         const bool refused =

@@ -64,10 +64,10 @@ private:
     WaitHook hook_;
 };
 
-/// The output is written to a new file in the same directory, readable only by its owner, which replaces the path in
-/// commit(). If the file system supports it, the new file has no name before commit(), so nothing remains of it no
-/// matter how the process ends. Otherwise the new file has a temporary name, which is removed if commit() is not
-/// reached (NewFile). Devices, pipes and descriptors are written directly.
+/// The output is written to a new file, readable only by the file's owner, in the same directory; commit() moves the
+/// new file to the path. If the file system supports it, the new file has no name before commit(), so nothing remains
+/// of it no matter how the process ends. Otherwise the new file has a temporary name, which is removed if commit() is
+/// not reached (NewFile). Devices, pipes and descriptors are written directly.
 class FileSink final : public Sink {
 public:
     /// Throws Error{EXISTS} if the path exists and `overwrite` is not set, Error{SAME_FILE} if the path is `input`, or
@@ -90,8 +90,8 @@ public:
     void on_wait(WaitHook hook) override { hook_ = std::move(hook); }
 
     /// Makes the written data durable and gives the file its name. A new file gets the permissions that the umask and
-    /// the directory determine for new files. The permissions and the access list of a replaced file are preserved and,
-    /// as far as the system allows, its owner and group. No user gets more access than before, and set-user-id,
+    /// the directory determine for new files. The permissions and the access list of a replaced file are preserved, and
+    /// also its owner and group, as far as the system allows. No user gets more access than before, and set-user-id,
     /// set-group-id and sticky bits are not preserved. Waits for the disk unless set_durable(false) was called.
     void commit();
     /// Must be called before the first write. With false, commit() does not wait for the disk, and a power failure may

@@ -58,7 +58,7 @@ public:
     /// and must not be replaced. `check` is called immediately before a file is replaced, and may throw.
     int take_place(int fd, const std::function<void()>& check);
 
-    /// Whether take_place() does not need a descriptor.
+    /// Whether the file has a temporary name, so that take_place() does not need its descriptor.
     [[nodiscard]] bool has_name() const noexcept { return !temporary_.empty(); }
     /// Whether the file has no name, or only a temporary name, until take_place().
     [[nodiscard]] bool is_hidden() const noexcept { return method_ != Method::in_place; }
@@ -97,7 +97,7 @@ private:
     bool sequential_ = false;
 };
 
-/// Throws Error{WRITE} with the message "output: `what` `name`: …" and an explanation of `error`, an errno.
+/// Throws Error{WRITE} with the message "output: `what` `name`: …" and an explanation of `error`, an errno value.
 [[noreturn]] void fail_output(const std::string& what, const std::string& name, int error);
 
 }  // namespace warpaes

@@ -19,8 +19,8 @@
 
 namespace warpaes {
 
-/// Receives the number of bytes read so far and the total (Engine::unknown_length for a stream); returning false
-/// cancels. Called by one thread at a time.
+/// Receives the number of input bytes processed so far and the total (Engine::unknown_length for a stream). Returning
+/// false cancels the work. Called by one thread at a time.
 using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
 struct Totals : Outcome {
@@ -34,11 +34,11 @@ Totals run_pipeline(Engine& engine, const Plan& plan, Stage& stage, Source& sour
                     const Progress& progress = {});
 
 /// A pipeline that the engine's threads work on while its owner does something else. The constructor's arguments must
-/// outlive this object. Only one thread at a time may use it. In a child process of fork(), it can only be destroyed,
-/// and the destructor does not touch anything that the parent's threads may have locked.
+/// outlive this object. Only one thread at a time may use this object. In a child process of fork(), this object can
+/// only be destroyed, and the destructor does not touch anything that the parent's threads may have locked.
 class BegunPipeline {
 public:
-    /// One of `plan.lanes` is reserved for the owner and is used from finish() onwards.
+    /// One of the `plan.lanes` lanes is reserved for the owner and is used from finish() onwards.
     BegunPipeline(Engine& engine, const Plan& plan, Stage& stage, Source& source, Sink& sink);
     /// Waits for the chunks that are being processed and drops the other chunks.
     ~BegunPipeline();

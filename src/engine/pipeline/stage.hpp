@@ -32,7 +32,7 @@ enum class Before {
 };
 
 struct StageNeeds {
-    /// The largest input or output of a chunk.
+    /// The largest input or output of a chunk, in bytes.
     std::size_t staging_bytes = 0;
     /// Whether chunks may be read and written in place in the caller's memory. Otherwise `input` is the worker's own
     /// staging buffer, which the stage may change, up to staging_bytes.

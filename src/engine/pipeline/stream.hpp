@@ -26,7 +26,7 @@ public:
     /// Fills `buffer` with the data starting at `offset` and returns the number of bytes, which is less than requested
     /// only at the end.
     virtual std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) = 0;
-    /// Like read(), for a sequential source, without waiting for more than one byte. Returns 0 only at the end.
+    /// Like read(), but does not wait for more than one byte. Only for sequential sources. Returns 0 only at the end.
     virtual std::size_t read_some(std::uint64_t offset, std::span<std::uint8_t> buffer) { return read(offset, buffer); }
     /// The whole data, if a lane may access it in place; otherwise null.
     [[nodiscard]] virtual const std::uint8_t* data() const noexcept { return nullptr; }

@@ -1,4 +1,4 @@
-// A worker's lane, and its replacement if a GPU fails midway.
+// A worker's lane, and its replacement if a GPU fails during the work.
 #pragma once
 
 #include <cstddef>

@@ -36,10 +36,11 @@ struct MessagePart {
     std::uint64_t to = 0;                  ///< offset of the part's result in the output
     bool local = false;
     Padding padding = Padding::none;             ///< PKCS#7; only for a local part
-    std::uint64_t skip = 0, keep = block_bytes;  ///< bytes of a local part's result
+    std::uint64_t skip = 0, keep = block_bytes;  ///< a local part's result: bytes to drop at its beginning, and bytes
+                                                 ///< to keep after them
 };
 
-/// The memory of one message's buffers, and the backends and device that run its stretches there.
+/// Runs the stretches of one message on a device or lanes that can access the message's buffers.
 class Executor {
 public:
     /// Creates an executor for buffers in host memory, which is not verified with CUDA.
@@ -70,7 +71,7 @@ public:
     void clear(std::uint8_t* output, std::uint64_t bytes) noexcept;
 
     /// Waits until the device's default stream no longer uses the buffers, because a lane's stream does not wait for
-    /// it.
+    /// the default stream.
     void wait_for_buffers() const;
 
     [[nodiscard]] bool on_device() const noexcept { return device_ >= 0; }

@@ -34,7 +34,7 @@ void for_each_part(Engine& engine, const Plan& plan, std::uint64_t parts, const 
     engine.pool().for_each(lanes, take);
 }
 
-/// Returns the digest (MessageGroup::digest) of `bytes` bytes in `place`, read after the work that is already on their
+/// Returns the digest (MessageGroup::digest) of `bytes` bytes in `place`, read after the work that is already on the
 /// device's default stream. `ran` receives the outcome, unless there are so few bytes that this thread hashes them
 /// itself.
 Block gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8_t* data, std::uint64_t bytes,

@@ -77,7 +77,7 @@ public:
     /// Claims one or more tasks and executes them. Step::nothing means that no task is available at the moment, and
     /// Step::last that all tasks are finished.
     Step work_on_cpu(unsigned worker, BatchScratch& scratch);
-    /// `worker` is the worker number, and is given only for a device of the plan.
+    /// `worker` is the worker number, which is set only for a device of the plan.
     Step work_on_gpu(int device, std::optional<unsigned> worker, BatchScratch& scratch);
     /// Whether tasks of a failed GPU have been returned since the last call; if so, other workers must be woken.
     [[nodiscard]] bool take_returned_note() noexcept { return returned_note_.exchange(false); }
@@ -127,7 +127,7 @@ private:
         Claim take_all() noexcept { return {std::min(next.exchange(list.size()), list.size()), list.size()}; }
     };
 
-    /// The facts about an entry that make_tasks() needs. They are kept from the check because entries are large:
+    /// The facts about an entry that make_tasks() needs. They are recorded during the check, because entries are large:
     /// reading an entry again would cost more than all its other processing.
     struct Shape {
         enum class Work : std::uint8_t { none, parallel, serial, solo };
@@ -158,7 +158,7 @@ private:
 
     /// Claims up to `most` tasks in host memory: first tasks that a failed GPU returned, then tasks from the shares.
     Claim take_host(unsigned worker, std::uint32_t most);
-    /// If the batch was cancelled, sets that status for the slices and returns true.
+    /// If the batch was cancelled, sets the status CANCELLED for the entries of the slices and returns true.
     bool leave_out(std::span<const Slice> slices);
     static void count(std::span<const Slice> slices, std::atomic<std::uint64_t>& where) noexcept;
     /// Returns how many messages of a slice to run at a time, so that they contain about `bytes` bytes in total.

@@ -43,7 +43,7 @@ void BatchEngine::stop() noexcept {
         wake_all();
         helpers_left_.wait(lock, [&] { return helpers_ == 0; });
     }
-    // A thread that is still working may start others.
+    // A worker that has not ended yet may start more workers.
     for (;;) {
         std::thread thread;
         {
@@ -68,8 +68,8 @@ void BatchEngine::flush_keys() {
 }
 
 void BatchEngine::flush_keys_of_host() noexcept {
-    keys_.let_go_before(KeyTable::Clock::now());  // later uses are by active batches, which may never stop using the
-                                                  // keys
+    // Keys that active batches use after this moment are kept, because such use may never end.
+    keys_.let_go_before(KeyTable::Clock::now());
 }
 
 bool BatchEngine::keeps_keys() const {

@@ -25,7 +25,7 @@ public:
     using Clash = std::function<void(std::uint32_t entry)>;
     /// Calls `clash` for each entry that overlaps another entry, possibly more than once. All overlaps between entries
     /// that have the same stride or no gaps are found. (If more than 64 strides interleave, entries without gaps are
-    /// compared with only 64 of them.) Takes n log n steps for n entries and each of these strides. Returns the entries
+    /// compared with only 64 of these strides.) Takes n log n steps for n entries and each stride. Returns the entries
     /// that write, ordered by their first write; empty if outputs and tags ascend. `stop()` is called at intervals; if
     /// it returns true, the search ends.
     std::vector<std::uint32_t> find(

@@ -28,8 +28,8 @@ struct Extent {
     std::uint64_t bytes = 0;
 };
 
-/// A table's messages, converted to entries of one message each that a batch keeps, together with the properties that
-/// all messages share.
+/// The entries, one per message, that a batch creates from a table and keeps, with the table's extents and the faults
+/// of its messages.
 struct TableEntries {
     std::vector<warpaes_batch_entry> entries;
     Extent input, output, iv, aad, tag;

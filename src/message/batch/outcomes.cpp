@@ -7,8 +7,8 @@ namespace warpaes {
 
 namespace {
 
-/// Made in advance, because a sentence takes memory. Copies take none. Never destroyed, because threads may outlive the
-/// static objects.
+/// Created in advance, because the message requires memory; copying an Error does not. Never destroyed, because threads
+/// may outlive the static objects.
 const Error& no_memory = *new Error(WARPAES_ERROR_OUT_OF_MEMORY, "out of host memory");
 
 template <typename Atomic>

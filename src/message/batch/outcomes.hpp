@@ -14,7 +14,7 @@
 
 namespace warpaes {
 
-/// Turns the exception being handled, of any type, into an Error. Allocates nothing if an allocation has failed.
+/// Converts the exception being handled, of any type, to an Error. Allocates nothing if an allocation has failed.
 Error current_error() noexcept;
 
 class Outcomes {

@@ -18,10 +18,10 @@ constexpr std::uint64_t solo_bytes = std::uint64_t{16} << 20;
 /// The fixed cost of a message, expressed in bytes, so that tasks of tiny messages do not take longer than other tasks.
 constexpr std::uint64_t message_cost = 64;
 
-/// Serial modes are fast when a lane interleaves many messages. These bound the number of messages in a task: a
-/// minimum, if there are enough for all workers, and a maximum. A task may have more short messages, up to a number of
-/// bytes, because starting and ending a task and wiping its stack takes as long as processing about ten kilobytes.
-/// With a multiple of serial_least messages, a CPU's lanes are busy until the end of the task.
+/// Serial modes are fast when a lane interleaves many messages. These constants limit the number of messages in a task:
+/// a minimum, if there are enough messages for all workers, and a maximum. A task may contain more short messages, up
+/// to a number of bytes, because starting and ending a task and wiping its stack takes as long as processing about ten
+/// kilobytes. With a multiple of serial_least messages, a CPU's lanes are busy until the end of the task.
 constexpr std::uint64_t serial_least = 16, serial_most = 64, serial_most_short = 2048;
 constexpr std::uint64_t short_task_bytes = std::uint64_t{512} << 10;
 constexpr std::uint64_t serial_task_bytes = std::uint64_t{64} << 20;

@@ -6,7 +6,7 @@ namespace warpaes {
 
 namespace {
 
-/// Both strips have this stride, and no range is longer than the stride.
+/// Whether two strips have a byte in common. Both must have this stride, and no range may be longer than the stride.
 bool meet_at_stride(const Strip& a, const Strip& b, std::uint64_t stride) noexcept {
     const Strip& low = a.begin <= b.begin ? a : b;
     const Strip& high = a.begin <= b.begin ? b : a;
