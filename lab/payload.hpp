@@ -42,7 +42,7 @@ public:
     static constexpr std::size_t key_bytes = 16, words = 44;
     using Key = std::array<std::uint8_t, key_bytes>;
 
-    /// Returns the schedule of `key_bytes` bytes.
+    /// Returns the schedule of a key of `key_bytes` bytes.
     static std::array<std::uint32_t, words> expanded(std::span<const std::uint8_t> key);
     /// Returns the index of the schedule of `key`; expands the key on first use.
     std::uint32_t place(const Key& key);

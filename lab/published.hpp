@@ -57,7 +57,7 @@ struct Overlap {
 inline constexpr Overlap overlap{4, 13.4, 22.5, 0.65};
 
 /// The paper's conclusions.
-inline constexpr double best_granularity_gain = 0.30;  ///< speed of 16 bytes per thread over the next best
+inline constexpr double best_granularity_gain = 0.30;  ///< gain of 16 bytes per thread over the next best choice
 inline constexpr double constant_t_box_loss = 7;       ///< time with constant memory over time with shared memory
 inline constexpr double constant_round_key_loss = 0.02;
 inline constexpr double four_tables_gain = 0.63;  ///< over one table, which is 40 % slower

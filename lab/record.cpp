@@ -234,7 +234,7 @@ bool is_standard_output(const std::filesystem::path& path) {
 
 void replace_file(const std::filesystem::path& path, const std::string& text) {
     std::error_code none;
-    // A link is kept and leads to the new file.
+    // A symbolic link is kept and then refers to the new file.
     std::filesystem::path target = path;
     for (int links = 0; !descriptor_of(target) && std::filesystem::is_symlink(target, none); ++links) {
         if (links == 40) throw_system_error(ELOOP, path.string());

@@ -78,7 +78,7 @@ public:
     /// Returns a callback that maps shares to the range `from` to `to` of an experiment's progress.
     static Told part_of(const Context& context, double from, double to);
 
-    /// speed() of several subjects, measured in turn.
+    /// Returns the speed() of several subjects, measured in turn.
     [[nodiscard]] std::vector<Summary> speeds(const Effort& effort, const std::vector<Subject>& subjects,
                                               std::size_t bytes, const Told& told) const;
     /// Returns the speed of each variant with the best thread-block size among `threads`. Variants with a copy of the

@@ -46,11 +46,12 @@ struct Surface {
 Holds badly(const Ratio& r) {
     return at_both_ends(r, [](double x) { return x >= 2 ? Holds::yes : x >= 1 + tie ? Holds::partly : Holds::no; });
 }
-constexpr double slightly = 0.85;  ///< share of AES-NI's speed: "tek neznatno zaostaju"
+/// The minimum speed, relative to AES-NI, for "tek neznatno zaostaju" (only slightly slower).
+constexpr double slightly = 0.85;
 bool is_close(double x) {
     return x >= slightly && x < 1 + tie;
 }
-/// Returns whether the ratio's range has parts on both sides of the threshold for "close".
+/// Returns whether the ratio's range extends beyond both ends of the range that counts as close.
 bool is_around(const Ratio& r) {
     return r.low < slightly && r.high >= 1 + tie;
 }
@@ -69,7 +70,7 @@ Verdict small_data(const Figures& figures) {
                     size_of(s.cuda.x()[0]), times(cpp.value), times(ni.value)));
 }
 
-/// Returns the additional nanoseconds of the smallest buffer compared with the best buffer, for one file.
+/// Returns the additional nanoseconds that one file takes with the smallest buffer, compared with the best buffer.
 Figure lost_by_small_buffer(const Surface& s, std::size_t file) {
     const Figure small = s.cuda.at(file, 0), best = best_of(s.cuda, file);
     const double bytes = s.cuda.x()[file];

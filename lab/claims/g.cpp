@@ -115,7 +115,7 @@ Verdict texture_beside_constant(const Figures& figures) {
 constexpr const char* tables_title = "The lookup tables' memory";
 constexpr double largest = 8 << 20;  ///< the paper's largest input
 
-/// Returns the indices of the best and of the largest of the paper's sizes.
+/// Returns the indices of two of the paper's sizes: the size with the highest speed, and the largest size.
 std::pair<std::size_t, std::size_t> best_and_last(const Row& row) {
     (void)row.at(largest);  // throws Missing if it was not measured
     std::size_t best = 0, last = 0;

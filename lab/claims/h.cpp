@@ -12,7 +12,8 @@ namespace harrison = published::harrison;
 
 constexpr const char* reads_title = "Reads a clock and multiprocessor";
 
-/// For "much faster than both": yes if it is at least twice as fast, in part if it is ahead.
+/// For "much faster than both": yes if the subject is at least twice as fast as both others, in part if it is faster
+/// than both.
 Holds by_large_margin(const Ratio& a, const Ratio& b) {
     return at_both_ends({std::min(a.value, b.value), std::min(a.low, b.low), std::min(a.high, b.high)}, [](double x) {
         return x >= 2 ? Holds::yes : x >= 1 + tie ? Holds::partly : Holds::no;
@@ -217,8 +218,8 @@ Verdict overhead_short(const Figures& figures) {
     return overhead(figures, {{16, 45}});
 }
 
-/// The number of steps, from the fewest to the most messages, that increase or decrease a percentage cost by at most
-/// one point.
+/// Counts the steps, from the fewest to the most messages, at which a cost in per cent falls by no more than one
+/// percentage point.
 Count growing(const std::vector<double>& costs) {
     Count grows;
     for (std::size_t i = 1; i < costs.size(); ++i) grows.add(costs[i] >= costs[i - 1] - 1);

@@ -18,7 +18,7 @@ Row on_a_disk(const Figures& figures, const std::string& experiment, const char*
     return figures.row(experiment, on_disk, name);
 }
 
-/// Returns the mean of `a` over `b` for all files of at least `bytes` bytes.
+/// Returns the mean ratio of `a` to `b` for all files of at least `bytes` bytes.
 Ratio mean_from(const Row& a, const Row& b, double bytes) {
     std::vector<Ratio> ratios;
     for (std::size_t i = 0; i < a.size(); ++i) {
@@ -28,7 +28,7 @@ Ratio mean_from(const Row& a, const Row& b, double bytes) {
     return mean(ratios);
 }
 
-/// Returns the GPU's speed over that of the paper's openssl.
+/// Returns the ratio of the GPU's speed to the speed of openssl without AES instructions, as in the paper.
 Ratio gain_of(const Figures& figures, const std::string& experiment, double from) {
     return mean_from(on_a_disk(figures, experiment, gpu_name), on_a_disk(figures, experiment, without_instructions),
                      from);
@@ -68,7 +68,7 @@ Verdict decryption_less(const Figures& figures) {
                                compared(d), compared(e)));
 }
 
-/// Returns openssl's speed over the GPU's for the smallest file.
+/// Returns the ratio of openssl's speed to the GPU's speed for the smallest file.
 Ratio smallest(const Figures& figures, const std::string& experiment) {
     const Row gpu = on_a_disk(figures, experiment, gpu_name);
     try {
@@ -133,7 +133,7 @@ Verdict streams(const Figures& figures) {
 
 constexpr const char* on_a_disk_begin = "A file of ";
 
-/// The panel for files on a disk.
+/// Returns the panel for files on a disk.
 const Panel& of_disk(const Figures& figures, const std::string& experiment) {
     return figures.panel_like(experiment, on_a_disk_begin, "on a disk");
 }
@@ -171,7 +171,7 @@ Verdict one_thread(const Figures& figures) {
                                            compared(r), gb_per_s(next)));
 }
 
-/// The verdict on kernels from disk to disk, whose speeds differ little according to the paper.
+/// Returns the verdict on kernels from disk to disk, whose speeds differ little according to the paper.
 Verdict differ_little(const Figures& figures, std::initializer_list<const char*> kernels) {
     const Panel* panel = nullptr;
     try {

@@ -78,7 +78,7 @@ Verdict ctr_ahead(const Figures& figures) {
                    fmt::format("Bitsliced, CTR, {}, is {} ECB, {}.", gb_per_s(ctr), compared(r), gb_per_s(ecb)));
 }
 
-/// Evaluations a second with the most entries.
+/// Formats evaluations per second with thousands separators.
 std::string with_thousands(const Figure& f) {
     return fmt::format("{}", fmt::group_digits(static_cast<unsigned long>(f.value)));
 }
@@ -154,14 +154,14 @@ std::vector<Rule> rules_of_jiang() {
     return {{"K.key-recovered", key_recovered}};
 }
 
-/// Returns whether the attack fails with ten times the number of traces that recover the complete key from tables in
-/// shared memory.
+/// Returns the verdict on whether the attack fails with ten times the number of traces that recover the complete key
+/// from tables in shared memory.
 Verdict attack_fails(const Figures& figures) {
     const Recovered control = recovered(figures, "shared memory");
     if (control.right < 16) {
         throw Missing(fmt::format("the same attack gets {:.0f} of 16 bytes of tables in shared memory", control.right));
     }
-    // Mean ranks of 16 bytes vary by 18.5 around 127.5.
+    // By chance, the mean rank of 16 bytes is 127.5, with a standard deviation of 18.5.
     constexpr double chance_bytes = 1, chance_rank = 127.5 - 3 * 18.5;
     bool fails = true;
     std::string said, too_few;

@@ -199,7 +199,7 @@ Verdict staged_text(const Figures& figures) {
                                gb_per_s(straight), compared(r), gb_per_s(staged)));
 }
 
-/// Two series of H.modes at the largest number of messages.
+/// Returns the figures of two series of H.modes at the largest number of messages.
 std::pair<Figure, Figure> at_most_messages(const Figures& figures, const std::string& title, const char* a,
                                            const char* b) {
     const Panel& panel = figures.panel_like("H.modes", title);
@@ -269,7 +269,7 @@ constexpr double chance = 4.5, doubt = 10;
 
 constexpr std::initializer_list<const char*> text_and_key{"text", "key"};
 
-/// The largest |t| of a kernel in the tests of these secrets.
+/// Returns the largest |t| of a kernel in the tests of these secrets.
 double t_of(const Figures& figures, const std::string& kernel,
             std::initializer_list<const char*> secrets = text_and_key) {
     double most = 0;
@@ -343,8 +343,8 @@ Verdict production_silent(const Figures& figures) {
     return silent(figures, {"production's functions"});
 }
 
-/// Verdict on production's launches, provided that the test detects T-tables when launched with the same classes of
-/// texts or keys.
+/// Returns the verdict on production's launches, provided that the test detects T-tables that are launched with the
+/// same classes of texts or keys.
 Verdict launches_silent(const Figures& figures, const std::string& control, const char* secret,
                         std::initializer_list<const char*> launches) {
     try {

@@ -109,7 +109,8 @@ Panel ratio_panel(const Surfaces& surfaces, const Model& a, const Model& b) {
     return panel;
 }
 
-/// Share of all points (file, buffer, key size, direction) at which each implementation is fastest.
+/// Returns a panel with the share of all points (file, buffer, key size, direction) at which each implementation is
+/// fastest.
 Panel winners_panel(const Surfaces& surfaces, const std::vector<Model>& models) {
     std::map<std::string, double> measured_wins, predicted_wins;
     double points = 0;

@@ -81,8 +81,8 @@ Result run_schemes(const Context& context) {
     use_gpu(context);
     const std::vector<std::size_t> over = lengths_of_the_paper(context);
     {
-        // Runs each kernel once on the longest text, then each of the three schemes as published once on each of the
-        // paper's lengths, before anything else. tools/profile_lab.py profiles these launches, in this order.
+        // Before all other work, runs each kernel once on the longest text, and then each of the three published
+        // schemes once on each of the paper's lengths. tools/profile_lab.py profiles these launches, in this order.
         const Trial trial({}, over.back());
         for (const auto& variants : {gpu::schemes, gpu::schemes_in_shared}) {
             for (std::size_t i = 0; i < variants.size(); ++i) {
@@ -126,7 +126,7 @@ Result run_schemes(const Context& context) {
 
 // ------------------------------------------------------------------------------------------------------------- tables
 
-/// Figures for Manavski's program, which the paper uses for comparison.
+/// Returns the figures of Manavski's program, which the paper uses for comparison.
 Series manavski(std::span<const std::size_t> over) {
     Series series = published("Manavski, published", {});
     for (const std::size_t bytes : over) {

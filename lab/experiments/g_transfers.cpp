@@ -69,7 +69,7 @@ struct WaysOfTransfer {
           write_combined(text, Kind::mapped_write_combined),
           overlap(most, most_lanes_of_a_cut) {
         // The best thread count for the bus, and whether persistent threads are better, depends on the machine, so
-        // several are tried.
+        // several combinations are tried.
         const auto processors = static_cast<unsigned>(properties.multiprocessors);
         mapped_kernels.push_back({"four tables in shared memory, 1,024 threads", kernels[0].entry, {.threads = 1024}});
         mapped_kernels.push_back({"four tables in shared memory, threads that stay",
@@ -111,7 +111,8 @@ struct WaysOfTransfer {
     }
 
     Summary overlapped(const Context& context, std::size_t bytes) {
-        // Chooses the chunks first, with one kernel, then the kernel from the same list as the other ways.
+        // Chooses the chunks first, with one kernel. Then chooses the kernel, from the list that the other ways also
+        // use.
         const auto work = [&](const gpu::Chunks& chunks, const NamedKernel& kernel) {
             return [this, bytes, chunks, run = chunk_kernel(variants, kernel)] {
                 return overlap.run(locked.input.get(), locked.output.get(), bytes, chunks, run);

@@ -17,7 +17,7 @@ namespace lab::experiments {
 
 namespace {
 
-/// The counter block that is `blocks` after `first` (SP 800-38A, B.1).
+/// Returns the counter block that is `blocks` positions after `first` (SP 800-38A, B.1).
 std::array<std::uint8_t, 16> counter_behind(std::span<const std::uint8_t> first, std::uint64_t blocks) {
     std::array<std::uint8_t, 16> counter{};
     unsigned carry = 0;

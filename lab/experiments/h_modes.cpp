@@ -15,8 +15,8 @@ namespace lab::experiments {
 
 namespace {
 
-/// Numbers of messages for an axis: 32, then multiples by factors of four (--quick: 16), and finally the number of
-/// messages that amount to `bytes`.
+/// Returns numbers of messages for an axis: 32, then each time four times as many (--quick: 16 times), and finally the
+/// number of messages that amount to `bytes`.
 std::vector<double> counts_up_to(std::uint64_t bytes, std::uint64_t blocks, const Context& context) {
     const auto most = static_cast<double>(std::max<std::uint64_t>(bytes / (16 * blocks), 1));
     std::vector<double> counts;

@@ -16,9 +16,9 @@ namespace {
 
 constexpr NamedMode serial_modes[] = {{Mode::cbc, "CBC"}, {Mode::ofb, "OFB"}, {Mode::cfb128, "CFB"}};
 
-/// The throughput of the data model's kernel on `count` messages of `blocks` blocks in CBC, with neighbours `distance`
-/// blocks apart. A message longer than the distance is divided into runs of that length, interleaved with the runs of
-/// the other messages.
+/// Returns the throughput of the data model's kernel on `count` messages of `blocks` blocks in CBC, with neighbours
+/// `distance` blocks apart. A message longer than `distance` is divided into runs of `distance` blocks, interleaved
+/// with the runs of the other messages.
 Summary measure_distance(const Context& context, std::uint64_t count, std::uint64_t blocks, std::uint64_t distance) {
     const std::uint64_t run = std::min(distance, blocks), runs = blocks / run;
     const Shape shape{.mode = Mode::cbc, .count = count * runs, .blocks = run, .stride_blocks = distance};

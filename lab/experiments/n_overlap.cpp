@@ -120,8 +120,7 @@ Result run_overlap(const Context& context) {
         const gpu::Steps steps = whole.steps(buffers.input.get(), buffers.output.get(), bytes, kernel);
         return steps.in + steps.out;
     });
-    // The paper states 0.08 ms for 256 MB, which is faster than its bus. According to its other figures, 0.08 s is
-    // meant.
+    // The paper states 0.08 ms for 256 MB, which is faster than its bus. Its other figures show that 0.08 s is meant.
     result.facts.push_back({"copies of the whole text, in and out", 1e3 * copies.median, "ms", std::nullopt});
     return result;
 }

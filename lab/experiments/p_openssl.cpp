@@ -171,8 +171,8 @@ Panel measure_place(const Context& context, const Place& place, const std::vecto
     return panel;
 }
 
-/// The average gain of the first series over the series `openssl`, for files of at least `from` bytes, or for the
-/// largest file if all files are smaller. 0.5 means 50 %.
+/// Returns the average gain of the first series over the series `openssl`, for files of at least `from` bytes, or for
+/// the largest file if all files are smaller. 0.5 means 50 %.
 double gain_on_large_files(const Panel& panel, const std::string& openssl, std::uint64_t from) {
     const Series &ours = panel.series.front(),
                  &theirs = *std::find_if(panel.series.begin(), panel.series.end(),

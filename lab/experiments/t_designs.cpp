@@ -33,7 +33,8 @@ constexpr Design designs[] = {
     {"production", [](const Trial& t, const Context& c) { return t.production(c); }},
 };
 
-/// Gigabytes per joule of board energy, over about `seconds` of launches; none if the energy cannot be read.
+/// Returns the gigabytes per joule of board energy, over about `seconds` of launches; none if the energy cannot be
+/// read.
 std::optional<double> gigabytes_per_joule(const Context& context, const Trial& trial, const Trial::Work& work,
                                           double seconds) {
     const auto run_for = [&](double limit) {
@@ -87,7 +88,7 @@ OfMode measure_mode(const Context& context, bool counter, double from, double to
     return out;
 }
 
-/// Production by key size, with text in device memory and in page-locked host memory.
+/// Measures production by key size, with text in device memory and in page-locked host memory.
 Panel measure_key_sizes(const Context& context) {
     const std::size_t bytes = kernel_text_bytes(context);
     Panel panel =

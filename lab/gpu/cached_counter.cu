@@ -89,7 +89,8 @@ CachedCounter::CachedCounter(std::span<const std::uint8_t> key, std::span<const 
     std::vector<std::uint32_t> cached;
     const std::uint64_t groups = state->blocks / counters_of_group + 2;
     for (std::uint64_t g = 0; g < groups; ++g) {
-        // The kernel's index of a group wraps with the low half; the carry goes into the high half here.
+        // In the kernel, a group's index wraps with the low half of the counter, so the carry is added to the high half
+        // here.
         const std::uint64_t low = (p.counter_low >> 16 << 16) + g * counters_of_group;
         const std::uint64_t high = p.counter_high + (low < p.counter_low >> 16 << 16);
         const std::uint32_t w[4] = {swapped(high >> 32) ^ words[0], swapped(high) ^ words[1],

@@ -248,7 +248,7 @@ inline constexpr auto catalogue = [] {
     return entries;
 }();
 
-// tools/profile_lab.py identifies kernels by their index and takes the first thirteen for [N]'s.
+// tools/profile_lab.py identifies kernels by their index, and expects [N]'s thirteen kernels first.
 static_assert(std::equal(thirteen.begin(), thirteen.end(), catalogue.begin(), [](const Variant& v, const Entry& e) {
     return e == Entry{v, {}};
 }));

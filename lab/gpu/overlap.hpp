@@ -45,7 +45,7 @@ public:
 private:
     struct Lane {
         Stream stream;
-        Event in, kernel, out;  ///< after this step of the lane's last chunk
+        Event in, kernel, out;  ///< recorded after this step of the lane's last chunk
     };
     DeviceMemory input_, output_;
     std::vector<Lane> lanes_;

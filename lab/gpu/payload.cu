@@ -38,7 +38,7 @@ __device__ __forceinline__ std::uint32_t mixed(const SharedLookup& t, std::uint3
     return t.t<0, 0>(w0) ^ t.t<1, 1>(w1) ^ t.t<2, 2>(w2) ^ t.t<3, 3>(w3);
 }
 
-/// FIPS 197, 5.1, with the round keys of the message.
+/// The cipher of FIPS 197, 5.1, with the round keys of the message.
 __device__ __forceinline__ uint4 encrypt(const SharedLookup& t, uint4 s, const uint4* keys) {
     s = s ^ __ldg(keys);
 #pragma unroll
