@@ -37,7 +37,8 @@ struct BatchCase {
     unsigned in_flight = 1;  ///< number of batches in flight
 };
 
-/// Times the case and checks every byte against libcrypto. For a CPU backend, also times libcrypto.
+/// Times the case and checks every byte against libcrypto. For a CPU backend other than libcrypto, also times
+/// libcrypto.
 nlohmann::json bench_batch(const BatchCase& c, unsigned samples, double seconds);
 
 /// Prints one row of the table, or the table's header if `row` is null.
