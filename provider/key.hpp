@@ -25,7 +25,7 @@ struct Key {
     }
 };
 
-/// The powers of H for GHASH, for keys with the cipher's schedule. Most of the powers are computed on first use,
+/// The powers of H for GHASH, for keys with an encryption schedule. Most of the powers are computed on first use,
 /// because a key may serve only one short message.
 struct HashPowers {
     alignas(64) std::uint8_t powers[cpu::update_powers_bytes];

@@ -51,7 +51,7 @@ void measure_in_turns(const Context& context, Messages& messages, std::vector<Me
     }
 }
 
-/// A message that consists of all texts.
+/// Returns a message that contains all texts.
 warpaes::Message whole_message(const warpaes::Key& key, const Messages& messages) {
     warpaes::Message message;
     message.mode = warpaes::Mode::ctr;

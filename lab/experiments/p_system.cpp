@@ -85,7 +85,8 @@ Result run_gpus(const Context& context) {
 
 constexpr std::size_t key_bytes = 32, most_keys = 128;
 
-/// Keys in the format of a key-management entity's response: {"keys": [{"key_ID": "…", "key": "base64"}, …]}.
+/// Returns the keys in the format of a key-management entity's response: {"keys": [{"key_ID": "…", "key": "base64"},
+/// …]}.
 std::string container_of(std::span<const std::uint8_t> keys) {
     nlohmann::json list = nlohmann::json::array();
     for (std::size_t at = 0; at < keys.size(); at += key_bytes) {
