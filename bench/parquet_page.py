@@ -60,8 +60,9 @@ def figures(record: dict) -> str:
     parts.append(
         f"*{host['cpu']}, {host['cores']} cores, Python {record['python']}, {versions}; {record['date'][:10]}, "
         f"{commit_of(record)}; `tools/parquet_bench.py`. `ParquetFile.read` reads a complete file on tmpfs "
-        "into a `pyarrow.Table`: unencrypted, decrypted by pyarrow, and through the view. Each figure is the shortest "
-        'of samples taken alternately. On one core, it is processor time. The column "at most" is the speedup if '
+        "into a `pyarrow.Table`: unencrypted, decrypted by pyarrow, and through the view. Each figure is computed "
+        "from the shortest of several samples, taken alternately. On one core, it is processor time. The column "
+        '"at most" is the speedup if '
         "decryption took no time; pyarrow decodes the pages in every case.*"
     )
     return "\n\n".join(parts)

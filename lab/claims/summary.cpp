@@ -74,7 +74,7 @@ struct Worth {
 
     /// Adds the answers from the newest committed record, for machines without a GPU.
     void add_elsewhere() {
-        sentences.emplace_back("There is no GPU here.");
+        sentences.emplace_back("This machine has no GPU.");
         elsewhere = json::parse(elsewhere::answer);
         const std::string machine = elsewhere.at("machine");
         for (const std::string sentence : elsewhere.at("sentences")) {
@@ -150,8 +150,9 @@ std::string start_of(const Row& gpu) {
     const std::size_t last = gpu.size() - 1;
     const double start = gpu.x()[0] / gpu[0].value / 1e9, all = gpu.x()[last] / gpu[last].value / 1e9;
     if (start >= all) return "";
-    return fmt::format("The start of CUDA takes {:.2f} s of each process; without it, the speed would be {:.3g} GB/s.",
-                       start, gpu.x()[last] / 1e9 / (all - start));
+    return fmt::format(
+        "Starting CUDA takes {:.2f} s in each process; without this time, the speed would be {:.3g} GB/s.", start,
+        gpu.x()[last] / 1e9 / (all - start));
 }
 
 /// For each place with measured files: calls `f(panel, cpu, gpu)` and adds the answer.
@@ -251,7 +252,7 @@ std::vector<std::string> findings(const Record& record) {
         const double rho = claims::correlation_of_thirteen(figures).first.value;
         return fmt::format(
             "The fastest of the thirteen kernels reached 4.4 GB/s in 2010, and the fastest here reaches {}; production "
-            "reaches {}. Spearman's ρ of their order then and now is {:.2f}.",
+            "reaches {}. Spearman's ρ between the two rankings is {:.2f}.",
             gb_per_s(speeds[speeds.best()]),
             experiments::gb_per_s(figures.fact("N.implementations", "production, ECB, on the same text")), rho);
     });
@@ -290,8 +291,8 @@ std::vector<std::string> findings(const Record& record) {
         }
         if (shared == 0 || ours == 0) throw Missing("W.leakage");
         return fmt::format(
-            "The times of T-tables in shared memory reveal text and key (|t| {:.0f}); for production's functions |t| "
-            "is at most {:.1f}. Chance explains values up to 4.5.",
+            "The times of T-tables in shared memory reveal the text and the key (|t| is {:.0f}); for production's "
+            "functions |t| is at most {:.1f}. Values up to 4.5 can be due to chance.",
             shared, ours);
     });
     say([&] {

@@ -430,7 +430,7 @@ class Text(unittest.TestCase):
             "| 1,000 x 1,500 B | each | host | 3.00 | 2.00x libcrypto |",
             "| cuda | CMAC, AES-128 | 65,536 x 16 KiB | one | host | 40.0 |  |",
             "*2026-01-02, commit fedcba987654. The time runs from",
-            "takes 1.00, 1.10 ms in seven orders. The longest time is 10.0 % more than the shortest.",
+            "takes 1.00, 1.10 ms in its seven orders. The longest time is 10.0 % more than the shortest.",
         ):
             self.assertIn(line, text)
         self.assertNotIn("Many messages", report.performance([GPU_RECORD]))
