@@ -22,7 +22,8 @@ namespace {
 
 std::span<char*> arguments;
 
-/// The maximum number of one-letter options combined in one argument. The value of the last option may follow them.
+/// The maximum number of one-letter options combined in one argument. The value of the last option may follow its
+/// letter.
 constexpr std::size_t most_letters = 8;
 
 /// Whether `text` is a path that exists or whose directory exists. A name directly below "/" counts only if it exists,

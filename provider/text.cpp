@@ -248,8 +248,8 @@ int ctr(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     return counted_update(c, counted);
 }
 
-/// Processes text in device memory: only complete blocks, and only in ECB, which has no state between updates, or in
-/// CTR, whose state is a counter.
+/// Processes complete blocks of text in device memory, in ECB or CTR. To update the state of any other mode, the CPU
+/// would have to read the text.
 int text_on_device(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     const bool is_ctr = c.tally.kind == Kind::ctr;
     if ((!is_ctr && c.tally.kind != Kind::ecb) || bytes % 16 != 0 || (is_ctr && c.num != 0)) return 0;

@@ -2,9 +2,9 @@
 // transfers and key expansion are excluded.
 //
 // G.schemes compares the three schemes with one, four and sixteen threads per block, in ECB and CTR with tables in
-// constant memory, as published, and in ECB with tables in shared memory. G.tables: the paper's best scheme, four
-// threads per block, with tables in constant, texture and shared memory and with a copy per bank, compared with
-// production.
+// constant memory, as published, and in ECB with tables in shared memory. G.tables compares the paper's best scheme,
+// which uses four threads per block, with production. The tables are in constant, texture or shared memory, or in
+// shared memory with a copy per bank.
 #include <algorithm>
 #include <array>
 

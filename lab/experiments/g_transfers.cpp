@@ -1,11 +1,11 @@
 // [G]'s experiments on transfers, AES-128-ECB from host memory to host memory.
 //
-// G.transfers: throughput by input size, 2 KiB to 1 GiB, for five ways: page-locked memory with copy in, kernel and
-// copy out one after the other; these three steps in chunks that overlap; mapped memory that the kernel reads and
-// writes in place; mapped write-combined memory; and production. Times include transfers. They are measured by events
-// from the first copy to the last, or around the kernel if there are no copies. The times of production are measured by
-// the host's clock around the call. Allocation and key expansion are excluded. G.breakdown shows the shares of copying
-// in, computing and copying out, by input size, for [G]'s best scheme and the lab's conflict-free kernel.
+// G.transfers measures the throughput by input size, 2 KiB to 1 GiB, for five ways of transfer: page-locked memory with
+// copy in, kernel and copy out one after the other; these three steps in chunks that overlap; mapped memory that the
+// kernel reads and writes in place; mapped write-combined memory; and production. Times include transfers. Events
+// measure from the first copy to the last, or around the kernel if there are no copies. The host's clock times
+// production's calls. Allocation and key expansion are excluded. G.breakdown shows the shares of copying in, computing
+// and copying out, by input size, for [G]'s best scheme and the lab's conflict-free kernel.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // H.ctr repeats [H]'s counter mode by size of the text: AES-128-CTR on 1 KiB to 1 GiB. In the first panel, the text is
-// in device memory, and the kernel is timed by events. In the second panel, the text goes from page-locked memory to
-// page-locked memory, and events time everything from the first copy to the last. Kernels: four tables in shared memory
-// as published, copies and kernel one after the other; the lab's conflict-free kernel, with copies that overlap; and
-// production, with transfers timed by the host's clock around the call. Key expansion and allocation are excluded.
+// in device memory, and the kernel is timed by events. In the second panel, text and output are in page-locked memory,
+// and events measure from the first copy to the last. One kernel has four tables in shared memory, as published, and
+// runs between the copies. The lab's conflict-free kernel overlaps with its copies. The host's clock times production's
+// calls with transfers. Key expansion and allocation are excluded.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// H.serial repeats [H]'s serial modes, one thread per message, AES-128, data in device memory: CBC by number and size
-// of messages for production and for the data model; CBC, OFB and CFB by number of messages; and CBC by the distance
-// between neighbouring messages, with the same number of blocks at every distance. The data model's kernel is timed by
-// events, production's batch by the host's clock from submission to completion.
+// H.serial repeats [H]'s serial modes for AES-128, with one thread per message and with data in device memory: CBC by
+// number and size of messages for production and for the data model; CBC, OFB and CFB by number of messages; and CBC by
+// the distance between neighbouring messages, with the same number of blocks at every distance. Events time the data
+// model's kernel, and the host's clock times production's batch from submission to completion.
 #include <fmt/format.h>
 
 #include <algorithm>

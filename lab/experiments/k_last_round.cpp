@@ -1,6 +1,6 @@
-// K.last_round: the attack of [K] on single warps. The attacker knows the ciphertexts of 32 blocks, one for each lane,
-// and the warp's clocks. In [K] the attacker knows only the time of a complete launch. The delay that the last round's
-// lookups cause is correlated with the delay that the correct key byte predicts.
+// K.last_round repeats the attack of [K] on single warps. The attacker knows the ciphertexts of 32 blocks, one for each
+// lane, and the warp's clocks. In [K] the attacker knows only the time of a complete launch. The delay that the last
+// round's lookups cause is correlated with the delay that the correct key byte predicts.
 #include <algorithm>
 #include <array>
 

@@ -1,8 +1,8 @@
-// N.overlap repeats [N]'s overlap of transfers and computation. A text in page-locked memory (256 MiB; AES-128-ECB) is
-// divided into 1 to 64 chunks; each chunk is copied in, encrypted and copied out on one of up to eight streams. Events
-// time everything from the first copy to the end of the last. The kernels are the paper's implementation 3 and the
-// lab's conflict-free kernel. Production, timed by the host's clock, is measured for comparison. The second panel is
-// the share of the transfer time that overlapping saves.
+// N.overlap repeats [N]'s overlap of transfers and computation. A text of 256 MiB in page-locked memory is divided into
+// 1 to 64 chunks. Each chunk is copied in, encrypted with AES-128-ECB and copied out on one of up to eight streams.
+// Events time everything from the first copy to the end of the last. The kernels are the paper's implementation 3 and
+// the lab's conflict-free kernel. Production, timed by the host's clock, is measured for comparison. The second panel
+// is the share of the transfer time that overlapping saves.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // P.encryption and P.decryption repeat [P]'s comparison with openssl: the command `warpaes enc` compared with `openssl
 // enc` by file size, 16 KiB to 256 MiB on a disk and to 1 GiB on a tmpfs (--quick: 16 KiB to 64 MiB). Encryption is
 // AES-128-CTR, decryption AES-128-CBC. The host's clock measures from the start of the process to its end. On a disk,
-// the input is evicted from the page cache before each run, outside the time; a second openssl line adds an fsync of
-// the output, because warpaes ends only when its output is on the disk. Each line of openssl is measured twice: with
-// the processor's AES instructions, and without them, like the paper's openssl. Processor seconds of the whole machine
-// are recorded for the same runs.
+// the input is evicted from the page cache before the clock starts. A second openssl line there adds an fsync of the
+// output, because warpaes ends only when its output is on the disk. Each line of openssl is measured twice: with the
+// processor's AES instructions, and without them, like the paper's openssl. Processor seconds of the whole machine are
+// recorded for the same runs.
 #include <fmt/format.h>
 
 #include <algorithm>

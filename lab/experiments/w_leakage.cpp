@@ -1,7 +1,7 @@
-// W.leakage, beyond the papers: tests which kernels' duration depends on the text or the key. Each measurement has a
-// fixed or a random text (or key), chosen at random; the test is Welch's t-test, as in dudect (lab/leak_test.hpp).
-// Single warps are timed by the multiprocessor's clock (lab/gpu/leakage.hpp), whole launches by events
-// (launch_leaks.hpp). Launches of T-tables are the control: the test must detect their leak.
+// W.leakage, which is in no paper, tests which kernels' duration depends on the text or the key. Each measurement has a
+// fixed or a random text (or key), chosen at random; the test is Welch's t-test, as in dudect (lab/leak_test.hpp). The
+// multiprocessor's clock times single warps (lab/gpu/leakage.hpp), and events time whole launches (launch_leaks.hpp).
+// Launches of T-tables are the control: the test must detect their leak.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -147,7 +147,7 @@ Result run_leakage(const Context& context) {
     for (std::size_t s = 0; s < gpu::timed_subjects; ++s) {
         figures.push_back({std::string(gpu::name_of(static_cast<gpu::Timed>(s))), of_text[s], of_key[s]});
     }
-    // A launch takes about a thousand times as long as a single warp.
+    // A launch takes about a thousand times as long as a single warp, so fewer launches are timed.
     const std::size_t launches = std::min<std::size_t>(count, context.quick ? 20'000 : 300'000);
     std::vector<LeakTest::Outcome> whole;
     for (const LaunchSubject& subject : launch_subjects()) {
