@@ -73,8 +73,9 @@ def gpus_section(record: dict) -> list[str]:
     return [
         "### Several GPUs",
         table(["", "GPUs", "GB/s", "compared with one GPU", "of bare copies"], lines),
-        f"*{stamp(rows[0])}. Host to host, page-locked, complete calls. Bare copies run in both directions at once "
-        "on every GPU, with separate buffers and no computation. They show the limit of the host's memory and buses.*",
+        f"*{stamp(rows[0])}. The figures are for complete calls, with input and output in page-locked host memory. "
+        "Bare copies run in both directions at once on every GPU, with separate buffers and no computation. They show "
+        "the limit of the host's memory and buses.*",
     ]
 
 

@@ -84,8 +84,9 @@ def local(record: dict) -> str:
     steady = (cpu_of(sealed) - cpu_of(start)) / length
     return "\n\n".join(
         [
-            f"{part['objects']} files of {human_bytes(part['bytes'] // part['objects'])} in memory, whose pages "
-            f"were allocated in advance. `cp` and `warpaes encrypt` run in {part['processes']} processes at a time. "
+            f"The next table is for {part['objects']} files of {human_bytes(part['bytes'] // part['objects'])} in "
+            "memory, whose pages were allocated in advance. `cp` and `warpaes encrypt` run in "
+            f"{part['processes']} processes at a time. "
             "`warpaes bulk` is one command with the given number of workers:",
             table(header, rows),
             f"For each GB, SHA-256 takes {hashed:.2f} s of processor time and AES {1e9 * costs['aes']:.2f} s. A "

@@ -264,7 +264,7 @@ def moves(labels: list[str], published: list[float], here: list[float], profile:
         if i + 1 in kernels:
             units = busiest(kernels[i + 1])
             if units and units[0][0] >= 80:
-                line += f" It is limited by {units[0][1]}, which is busy {units[0][0]:.0f} % of the time."
+                line += f" Kernel {i + 1} is limited by {units[0][1]}, which is busy {units[0][0]:.0f} % of the time."
             elif units:
                 line += f" No unit is busy all the time: {units[0][1]} is busy {units[0][0]:.0f} %"
                 line += f" of the time, and {units[1][1]} {units[1][0]:.0f} %." if len(units) > 1 else " of the time."

@@ -32,9 +32,10 @@ def cudf_figures(record: dict) -> str:
     text = (
         f"*{record['gpu']['name']}, driver {record['gpu']['driver']}, {record['host']['cpu']}, "
         f"{record['host']['cores']} cores, {versions}; {record['date'][:10]}, {commit_of(record)}; "
-        "`bench/parquet_cudf.py`. From the path of a file on tmpfs to the table in GPU memory; median of samples taken "
-        "alternately, with the driver's pool of GPU memory. The threads are KvikIO's, which reads for cuDF with 4 by "
-        "default. pyarrow decrypts on all cores, and the table is copied to the GPU.*"
+        "`bench/parquet_cudf.py`. Times are from the path of a file on tmpfs to the table in GPU memory. Each figure "
+        "is the median of samples taken alternately, with the driver's pool of GPU memory. The threads are KvikIO's, "
+        "which reads for cuDF with 4 threads by default. pyarrow decrypts on all cores, and the table is copied to "
+        "the GPU.*"
     )
     return table(CUDF, [cudf_line(row) for row in record["rows"]]) + "\n\n" + text
 

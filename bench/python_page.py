@@ -40,11 +40,11 @@ def figures(record: dict) -> str:
         "with their allocations."
     )
     if clear:
-        about += " Paths are on tmpfs. Unencrypted: Python's own calls on the same bytes, in one thread"
+        about += ' Paths are on tmpfs. "Unencrypted" stands for Python\'s own calls on the same bytes, in one thread'
         if len(clear) > 1:
             about += (
-                ". By all cores: read by `os.preadv` or copied, by one thread per core, into the same memory or "
-                "into large pages. dd: read by `dd bs=1M` to /dev/null, or written. Each of these calls runs twice. "
+                '. "By all cores": one thread per core reads with `os.preadv` or copies, into the same memory or '
+                'into large pages. "dd": `dd bs=1M` reads to /dev/null or writes. Each of these calls runs twice. '
                 "Only the second run is measured, because the host of a virtual machine may have reclaimed free "
                 "memory, which would slow down the first run"
             )

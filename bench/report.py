@@ -61,13 +61,16 @@ INCLUDED = {
 
 
 def caption(record: dict, rows: list[dict]) -> str:
-    includes = "; ".join(sorted({INCLUDED.get(row["includes"], row["includes"]) for row in rows}))
+    *others, last = sorted({INCLUDED.get(row["includes"], row["includes"]) for row in rows})
+    covers = f"Depending on the operation, the times cover {'; '.join(others)}; or" if others else "The times cover"
     later: dict[str, list[str]] = {}
     for row in rows:
         if "commit" in row:
             later.setdefault(stamp(row), []).append(operation(row["mode"], row["direction"]))
-    again = "".join(f" {', '.join(dict.fromkeys(which))}: {when}." for when, which in later.items())
-    return f"*{source(record, rows[0]['backend'] == 'cuda')}.{again} The times cover {includes}.*"
+    again = "".join(
+        f" The figures for {', '.join(dict.fromkeys(which))} are from {when}." for when, which in later.items()
+    )
+    return f"*{source(record, rows[0]['backend'] == 'cuda')}.{again} {covers} {last}.*"
 
 
 LIMIT_TEXT = """\

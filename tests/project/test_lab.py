@@ -240,7 +240,8 @@ class Page(unittest.TestCase):
         )
         self.assertIn("takes 1.00 times as long. The number of shared-memory passes explains this time.", line)
         self.assertIn(
-            "It is limited by shared memory, which is busy 94 % of the time. Warps mostly wait for results from", line
+            "Kernel 4 is limited by shared memory, which is busy 94 % of the time. Warps mostly wait for results from",
+            line,
         )
         self.assertNotIn("- Kernel **12**", page, "its rank did not change")
         # 64 MiB contain 131,072 times 32 blocks.

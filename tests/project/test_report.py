@@ -512,7 +512,7 @@ class PythonPage(unittest.TestCase):
             "| load | 1,000,000,000 B | 2.00 GB/s | 1.00 GB/s | theirs | 2.00 | 2.50 GB/s | 5.00 GB/s | 4.00", text
         )
         self.assertIn("| load | by all cores | 5.0 | 40 % |", text)
-        self.assertIn("dd: read by `dd bs=1M`", text)
+        self.assertIn('"dd": `dd bs=1M` reads', text)
 
     def test_what_does_not_limit_is_not_said(self):
         text = python_page.figures(PYTHON_RECORD | {"rows": [PYTHON_ROW | {"clear_seconds": 0.0625}]})
