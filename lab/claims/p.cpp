@@ -157,9 +157,10 @@ Verdict staging_ends(const Figures& figures) {
     const std::size_t best = rates.best(), last = rates.size() - 1;
     return verdict(
         by_both_ends_behind(rates),
-        fmt::format("On a disk chunks of {} do {}; with {} it is {} less, with {} {}.", size_of(rates.x()[best]),
-                    gb_per_s(rates[best]), size_of(rates.x()[0]), percent(1 - rates[0].value / rates[best].value),
-                    size_of(rates.x()[last]), percent(1 - rates[last].value / rates[best].value)));
+        fmt::format("On a disk, chunks of {} reach {}; with {} the speed is {} less, and with {} it is {} less.",
+                    size_of(rates.x()[best]), gb_per_s(rates[best]), size_of(rates.x()[0]),
+                    percent(1 - rates[0].value / rates[best].value), size_of(rates.x()[last]),
+                    percent(1 - rates[last].value / rates[best].value)));
 }
 
 Verdict one_thread(const Figures& figures) {
@@ -167,8 +168,8 @@ Verdict one_thread(const Figures& figures) {
     const Figure others[] = {speed.at(std::string("2")), speed.at(std::string("4")), speed.at(std::string("16"))};
     const Figure one = speed.at(std::string("1")), next = best_figure(others);
     const Ratio r = over(one, next);
-    return verdict(by_gain(r), fmt::format("One thread a block, {}, is {} the best of 2, 4 and 16, {}.", gb_per_s(one),
-                                           compared(r), gb_per_s(next)));
+    return verdict(by_gain(r), fmt::format("One thread per block, {}, is {} the best of 2, 4 and 16, {}.",
+                                           gb_per_s(one), compared(r), gb_per_s(next)));
 }
 
 /// Returns the verdict on kernels from disk to disk, whose speeds differ little according to the paper.
@@ -218,8 +219,8 @@ Verdict random_access(const Figures& figures) {
                                 [](double x) { return x < 0.1   ? Holds::yes
                                                       : x < 0.5 ? Holds::partly
                                                                 : Holds::no; }),
-                   fmt::format("{:.0f} bytes of {} take {:.3g} µs, {:.2g} % of what all of it takes.", time.x()[0],
-                               size_of(time.x()[last]), time[0].value, 100 * share));
+                   fmt::format("{:.0f} bytes of {} take {:.3g} µs, {:.2g} % of the time of the complete file.",
+                               time.x()[0], size_of(time.x()[last]), time[0].value, 100 * share));
 }
 
 Verdict aes_ni(const Figures& figures) {
@@ -240,9 +241,10 @@ Verdict cpu_freed_of_openssl(const Figures& figures) {
               openssl = Figures::row(panel, "openssl enc without AES instructions");
     const std::size_t last = gpu.size() - 1;
     const Ratio r = over(openssl[last], gpu[last]);
-    return verdict(by_gain(r, 2), fmt::format("With {} the GPU takes {:.2g} processor seconds a gigabyte of the whole "
-                                              "machine, openssl without AES instructions {:.2g}.",
-                                              size_of(gpu.x()[last]), gpu[last].value, openssl[last].value));
+    return verdict(by_gain(r, 2),
+                   fmt::format("With {} the GPU takes {:.2g} processor seconds of the whole "
+                               "machine per gigabyte, and openssl without AES instructions takes {:.2g}.",
+                               size_of(gpu.x()[last]), gpu[last].value, openssl[last].value));
 }
 
 Verdict page_locked_at_last(const Figures& figures) {
