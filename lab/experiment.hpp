@@ -1,4 +1,5 @@
-// The description of an experiment. Each experiment is a value in the list below; no other code names it.
+// The description of an experiment, and the list of all experiments. Apart from this list, only conclusions
+// (lab/claims) and experiments that read another experiment's result refer to an experiment by its key.
 #pragma once
 
 #include <chrono>

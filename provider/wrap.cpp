@@ -10,7 +10,7 @@ namespace warpaes::provider {
 
 namespace {
 
-/// The same limit as CRYPTO128_WRAP_MAX.
+/// The limit for the length of a text, equal to libcrypto's CRYPTO128_WRAP_MAX.
 constexpr std::size_t most_wrapped_bytes = std::size_t{1} << 31;
 
 struct Wrap : Generic {

@@ -155,7 +155,7 @@ std::string start_of(const Row& gpu) {
         gpu.x()[last] / 1e9 / (all - start));
 }
 
-/// For each place with measured files: calls `f(panel, cpu, gpu)` and adds the answer.
+/// Calls `f(panel, cpu, gpu)` for each place with measured files, and adds its answer.
 template <typename F>
 void add_files(const Figures& figures, Worth& worth, const F& f) {
     for (const char* place : {"On a tmpfs", "On a disk"}) {

@@ -1,4 +1,4 @@
-// [H]'s data model for many messages: AES-128-CTR, messages of 1 to 65,536 blocks (H.rekeying: 16,384).
+// Measures [H]'s data model for many messages of 1 to 65,536 blocks (H.rekeying: up to 16,384) in AES-128-CTR.
 //
 // H.overhead compares many messages with one message of the same bytes, for the data model and for production's
 // batches, in device memory and with transfers. Events time the model's kernel. The host's clock times all other work,

@@ -21,7 +21,7 @@ constexpr const char* model_names[] = {"banks", "words", "lines"};
 
 struct Victim {
     gpu::Timed subject;
-    bool contends;  ///< its lookups wait for each other
+    bool contends;  ///< whether its lookups wait for each other
 };
 constexpr Victim victims[] = {
     {gpu::Timed::shared, true},     {gpu::Timed::constant, true},    {gpu::Timed::global, true},

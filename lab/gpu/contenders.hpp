@@ -13,8 +13,8 @@ namespace lab::gpu {
 // The bitsliced cipher of <warpaes/device.cuh> in its own kernel.
 
 /// Enqueues ECB, or CTR if `counter` is not empty. A counter has 16 bytes and is a multiple of 1,024. `key` has 16
-/// bytes, and `bytes` is a multiple of 16. Both pointers are in device memory and multiples of 16; in place is allowed.
-/// Throws std::invalid_argument.
+/// bytes, and `bytes` is a multiple of 16. Both pointers are in device memory and aligned to 16 bytes; in place is
+/// allowed. Throws std::invalid_argument.
 void run_bitsliced(std::span<const std::uint8_t> key, std::span<const std::uint8_t> counter, const std::uint8_t* input,
                    std::uint8_t* output, std::size_t bytes, const Stream& stream);
 Resources bitsliced_resources(bool counter);
@@ -24,7 +24,7 @@ Resources bitsliced_resources(bool counter);
 // memory.
 
 /// Enqueues the encryption. `key` has 16 bytes, `blocks_of_group` is 4 or 8, and `bytes` is a multiple of 16. Both
-/// pointers are in device memory and multiples of 16; in place is allowed. Throws std::invalid_argument.
+/// pointers are in device memory and aligned to 16 bytes; in place is allowed. Throws std::invalid_argument.
 void run_grouped(std::span<const std::uint8_t> key, unsigned blocks_of_group, const std::uint8_t* input,
                  std::uint8_t* output, std::size_t bytes, const Stream& stream);
 
@@ -40,7 +40,7 @@ public:
     CachedCounter& operator=(const CachedCounter&) = delete;
 
     /// Enqueues CTR. `bytes` is a multiple of 16, and at most the number of bytes given to the constructor. Both
-    /// pointers are in device memory and multiples of 16; in place is allowed. Throws std::invalid_argument.
+    /// pointers are in device memory and aligned to 16 bytes; in place is allowed. Throws std::invalid_argument.
     void run(const std::uint8_t* input, std::uint8_t* output, std::size_t bytes, const Stream& stream) const;
 
 private:

@@ -87,7 +87,7 @@ private:
     }
 };
 
-/// Computes the corrected children of node i of a level, for all keys.
+/// Computes the corrected children of node `i` of a level. The nodes of all keys are numbered consecutively.
 template <Prg P>
 __device__ __forceinline__ void expand(const Generator<P>& generator, const LevelParams& p, std::uint64_t i,
                                        uint4 (&children)[2]) {

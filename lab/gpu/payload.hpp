@@ -34,7 +34,7 @@ public:
     /// Copies the output of prepare() to the device; returns when the copy is complete.
     void load(const PreparedPayload& payload, const KeySchedules& schedules);
     /// Enqueues the kernel. `input` is the data stream, and `output` is as long. Both are accessible to the device and
-    /// multiples of 16; in place is allowed.
+    /// aligned to 16 bytes; in place is allowed.
     void run(const std::uint8_t* input, std::uint8_t* output, ThreadMapping mapping, const Runs& runs,
              const Stream& stream) const;
 
