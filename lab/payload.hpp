@@ -46,7 +46,7 @@ public:
     static std::array<std::uint32_t, words> expanded(std::span<const std::uint8_t> key);
     /// Returns the index of the schedule of `key`; expands the key on first use.
     std::uint32_t place(const Key& key);
-    /// `words` words for each entry.
+    /// Returns `words` words for each entry.
     [[nodiscard]] std::span<const std::uint32_t> schedules() const { return schedules_; }
     [[nodiscard]] std::size_t size() const { return places_.size(); }
 

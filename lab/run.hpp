@@ -21,7 +21,7 @@ public:
     explicit TimeLeft(std::vector<double> estimates) : estimates_(std::move(estimates)) {}
     /// Records that the experiment is done and took `seconds`.
     void finished(std::size_t index, double seconds);
-    /// Records that the experiment is done but was omitted or failed, so its duration is not used for the estimate.
+    /// Records that the experiment was omitted or deferred, or failed, so its duration is not used for the estimate.
     void skipped(std::size_t index);
     /// Remaining seconds. Experiment `index` has run for `elapsed` seconds and completed the share `done`.
     [[nodiscard]] double seconds(std::size_t index, double elapsed, double done) const;

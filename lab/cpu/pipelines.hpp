@@ -1,5 +1,5 @@
 // Two ways to move a file through a cipher: one thread, and [P]'s three threads connected by queues. Production uses a
-// third way: workers that all read, encrypt and write (src/pipeline).
+// third way: workers that all read, encrypt and write (src/engine/pipeline).
 #pragma once
 
 #include <cstddef>

@@ -16,8 +16,9 @@ namespace lab::experiments {
 
 namespace {
 
-/// The numbers of random texts and keys. There are several, because a single random text or key could be as unusual as
-/// the fixed one. `most_at_once` launches, of up to five queue entries each, fit on a stream before it blocks the host.
+/// The numbers of random texts and of random keys. There are several of each, because a single random text or key could
+/// be as unusual as the fixed one. `most_at_once` launches, of up to five queue entries each, fit on a stream before it
+/// blocks the host.
 constexpr std::size_t most_texts = 256, most_keys = 64, most_at_once = 160;
 /// The bytes of a warp's blocks, one block per lane.
 constexpr std::size_t warp_bytes = 512;

@@ -21,7 +21,8 @@ struct CachedParams {
 };
 
 /// Only bytes 14 and 15 differ within a group. They are in rows 2 and 3 of the last column, so the first round's
-/// columns 2 and 3 are constant, and columns 0 and 1 lack one lookup each: 146 lookups of 160.
+/// columns 2 and 3 are constant, and columns 0 and 1 require one lookup each. A block therefore requires 146 lookups
+/// instead of 160.
 __global__ void __launch_bounds__(threads) cached_counter_kernel(const __grid_constant__ CachedParams p) {
     const Lookup<variant, false> tables(p.cipher);
     tables.load();

@@ -30,8 +30,8 @@ static_assert(memory_of(Timed::constant) == TableMemory::constant &&
               memory_of(Timed::texture) == TableMemory::texture &&
               memory_of(Timed::replicated) == TableMemory::replicated);
 
-/// A subject: load() copies its tables to shared memory, key() copies a key schedule from global memory, run() encrypts
-/// a lane's block.
+/// A subject. load() copies its tables to shared memory if necessary, key() copies a key schedule from global to shared
+/// memory, and run() encrypts a lane's block.
 template <Timed S>
 class Subject {
     static constexpr Entry entry{{.tables = memory_of(S), .keys = KeyMemory::shared, .persistent = true}, {}};

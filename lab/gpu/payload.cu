@@ -56,7 +56,7 @@ __device__ __forceinline__ std::uint32_t byte_swap(std::uint32_t v) {
     return __byte_perm(v, 0, 0x0123);
 }
 
-/// Counter block number `n` after `first` (SP 800-38A, B.1).
+/// Returns the counter block that is `n` positions after `first` (SP 800-38A, B.1).
 __device__ __forceinline__ uint4 counter(uint4 first, std::uint32_t n) {
     const std::uint64_t high = static_cast<std::uint64_t>(byte_swap(first.x)) << 32 | byte_swap(first.y);
     const std::uint64_t low = static_cast<std::uint64_t>(byte_swap(first.z)) << 32 | byte_swap(first.w);
