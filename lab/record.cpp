@@ -205,7 +205,7 @@ int write_all(int descriptor, const std::string& text, bool to_disk) {
     return to_disk && fsync(descriptor) != 0 ? errno : 0;
 }
 
-/// Closes the descriptor; throws if it could not be opened or written.
+/// Writes `text` and closes the descriptor. Throws if the descriptor could not be opened or written.
 void finish(int descriptor, const std::string& text, bool to_disk, const std::filesystem::path& path) {
     if (descriptor < 0) throw_system_error(errno, path.string());
     const int error = write_all(descriptor, text, to_disk);
