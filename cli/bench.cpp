@@ -46,7 +46,7 @@ public:
     json run(const Case& c) {
         const Engine engine = create_engine(c.backend, c.device, c.threads);
         if (!buffers_ || !buffers_->fit(c)) {
-            buffers_.reset();  // frees the old buffers before allocating the new ones
+            buffers_.reset();  // frees the old buffers before allocating the new buffers
             buffers_.emplace(c);
         }
         const Buffers& buffers = *buffers_;

@@ -81,7 +81,7 @@ private:
         errno = error;
         fail(WARPAES_ERROR_WRITE, what, path);
     }
-    /// Gives the new file the owner of the old one. Only the owner can read the new file. A file system without owners
+    /// Gives the new file the owner of the old file. Only the owner can read the new file. A file system without owners
     /// refuses the change, but both files then belong to the same user. The group may differ, because it has no
     /// permission to read the file.
     static bool give_to(const struct stat& owner, int fd) {

@@ -21,7 +21,7 @@ struct Elements {
     std::uint64_t stride = 0;
 };
 
-/// Messages to encrypt, all in one mode and of the same size, a whole number of blocks.
+/// Messages to encrypt, all in one mode and of the same size, which is a whole number of blocks.
 struct MessageDescriptor {
     Mode mode = Mode::ctr;
     Elements messages;    ///< in the data stream; the output has the same offsets in the output stream

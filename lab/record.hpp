@@ -109,7 +109,7 @@ Record load(const std::filesystem::path& path);
 void save(const Record& record, const std::filesystem::path& path);
 /// "-", /dev/stdout, /dev/fd/1 or /proc/self/fd/1.
 bool is_standard_output(const std::filesystem::path& path);
-/// Replaces a file's contents with `text` atomically, as save() does; the new file has the permissions of the old one.
+/// Replaces a file's contents with `text` atomically, as save() does; the new file has the permissions of the old file.
 /// A link is kept and refers to the new file. FIFOs, devices and open files named by their descriptor are written
 /// directly.
 void replace_file(const std::filesystem::path& path, const std::string& text);

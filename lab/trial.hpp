@@ -27,8 +27,8 @@ constexpr gpu::Geometry usual_geometry(const gpu::Variant& variant) {
     return {variant.tables == gpu::TableMemory::replicated ? 1024u : 256u, 0};
 }
 
-/// One key, a random text and libcrypto's output, all prepared once. In ECB and CTR, any prefix of the text can also be
-/// tried.
+/// One key, a random text and libcrypto's output, all prepared once. The modes are ECB and CTR, so work can also run on
+/// any prefix of the text.
 class Trial {
 public:
     /// Enqueues the work on the trial's stream.

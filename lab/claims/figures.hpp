@@ -91,7 +91,8 @@ Holds by_gain(const Ratio& ratio, double published = 1);
 /// For "it hardly matters": yes within 5 %, in part within 15 %; open if the range covers more than one of these.
 Holds by_sameness(const Ratio& ratio);
 
-/// For a statement with two parts: the common verdict, or in part if they differ.
+/// For a statement with two parts: open if either part is open, the common verdict if both agree, and otherwise in
+/// part.
 inline Holds together(Holds a, Holds b) {
     return a == Holds::open || b == Holds::open ? Holds::open : a == b ? a : Holds::partly;
 }

@@ -20,7 +20,7 @@ namespace {
 
 namespace gu = published::gu;
 
-/// Returns the paper's lengths, and longer ones that fill a current GPU.
+/// Returns the paper's lengths, and greater lengths that fill a current GPU.
 std::vector<std::size_t> lengths_of_the_paper(const Context& context) {
     std::vector<std::size_t> lengths(gu::input_bytes.begin(), gu::input_bytes.end());
     if (!context.quick) lengths.push_back(std::size_t{32} << 20);

@@ -28,7 +28,7 @@ struct CommandSubject {
     std::string name;
     Series::Role role;
     std::vector<std::string> command;  ///< arguments without the files
-    bool sync;                         ///< the output is then flushed to the disk, and the time includes the flush
+    bool sync;                         ///< whether the time includes flushing the output to the disk
     bool only_on_disk;
     std::vector<std::string> environment = {};
 };

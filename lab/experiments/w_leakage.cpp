@@ -63,7 +63,7 @@ struct Batch {
             std::copy(words.begin(), words.end(), schedules.data() + i * gpu::schedule_words);
         }
     }
-    /// Returns the item of measurement `i`: its own, or the only one.
+    /// Returns the item of measurement `i`: the measurement's own item, or the only item.
     [[nodiscard]] static std::span<const std::uint8_t> part(std::span<const std::uint8_t> all, std::size_t i,
                                                             std::size_t size) {
         return all.size() == size ? all : all.subspan(i * size, size);

@@ -17,7 +17,7 @@ using ChunkKernel = std::function<void(const std::uint8_t* input, std::uint8_t* 
 /// How the text is divided and queued.
 struct Chunks {
     std::size_t bytes = 0;  ///< size of a chunk, at least 1; the last may be shorter
-    unsigned lanes = 1;     ///< device buffers, which is the number of chunks in flight
+    unsigned lanes = 1;     ///< number of device buffers and of chunks in flight
     /// true: one stream carries all copies in, another all copies out. false: each lane copies on its own stream.
     bool queues = false;
 };

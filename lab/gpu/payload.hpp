@@ -51,7 +51,7 @@ private:
 
     DeviceMemory tables_, messages_, first_, schedules_;
     std::uint32_t count_ = 0, threads_ = 0;
-    std::optional<Mode> mode_;  ///< the mode of all messages, if they have the same one
+    std::optional<Mode> mode_;  ///< the mode of all messages, if it is the same
 };
 
 }  // namespace lab::gpu
