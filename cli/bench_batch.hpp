@@ -30,7 +30,7 @@ struct BatchCase {
     std::size_t messages = 1;
     std::size_t aad_bytes = 0;  ///< GCM, CCM
     bool own_keys = false;      ///< a fresh key for every message
-    bool own_entries = false;   ///< one entry per message instead of one for all
+    bool own_entries = false;   ///< one entry per message instead of one entry for all
     BatchMemory memory = BatchMemory::arena;
     int device = 0;
     unsigned threads = 0;

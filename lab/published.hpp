@@ -1,4 +1,4 @@
-// The papers' figures, in the papers' units. Gbit/s and Mbit/s are 10^9 and 10^6 bits of plaintext a second.
+// The papers' figures, in the papers' units. Gbit/s and Mbit/s are 10^9 and 10^6 bits of plaintext per second.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ namespace gibadullin {
 
 enum class TBoxes { constant, shared };
 enum class RoundKeys { constant, shared };
-enum class State { registers, arrays_of_structures, structures_of_arrays };  ///< the latter two in shared memory
+enum class State { registers, arrays_of_structures, structures_of_arrays };  ///< the structures are in shared memory
 
 struct Implementation {
     int number;            ///< number in the paper

@@ -42,7 +42,7 @@ struct Progress {
 
 /// The parameters of a run except its record.
 struct Conditions {
-    std::span<const Experiment> experiments;  ///< at least those of the record
+    std::span<const Experiment> experiments;  ///< at least the experiments of the record
     Context context;                          ///< passed to each experiment, with its own callbacks
     std::string no_gpu = "there is no GPU";   ///< reason, if context.gpu is -1
     GpuReader state;                          ///< reads the GPU's state; empty: it stays unknown

@@ -175,7 +175,7 @@ bool crypt(Gcm& c, const Byte* in, Byte* out, std::size_t bytes) noexcept {
 void finish(Gcm& c) noexcept {
     GcmMessage& m = c.message;
     const std::uint64_t last = m.text_bytes != 0 ? m.text_bytes : m.aad_bytes;
-    // The first block completes the current block, whose bytes are already in the digest. The second contains the
+    // The first block completes the current block, whose bytes are already in the digest. The second block contains the
     // lengths.
     Byte blocks[32] = {};
     const Block lengths = store_element(length_block(m.aad_bytes, m.text_bytes));
