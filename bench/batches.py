@@ -38,7 +38,7 @@ def batches_section(record: dict) -> list[str]:
         table(["", "", "messages", "keys", "memory", "GB/s", ""], lines),
         f"*{stamp(rows[0])}. The time runs from submission to the end of the wait. It "
         "includes checks, the expansion of keys that belong to only one message, transfers (host: page-locked arenas; "
-        "CPU: one thread, pageable memory) and stored tags. In device memory four batches are in flight.*",
+        "CPU: one thread, pageable memory) and stored tags. In device memory, four batches are in flight.*",
     ]
     payload = record.get("payload")
     if payload:
@@ -47,7 +47,7 @@ def batches_section(record: dict) -> list[str]:
             f"A mixed payload of {payload['messages']:,} messages and {payload['bytes']:,} bytes, half of them serial "
             "(after Harrison and Waldron, 2008), takes "
             + ", ".join(f"{1e3 * s:.2f}" for s in orders)
-            + " ms in seven orders. The longest time is "
+            + " ms in its seven orders. The longest time is "
             + f"{100 * (max(orders) / min(orders) - 1):.1f} % more than the shortest."
         )
     return out
@@ -73,8 +73,9 @@ def gpus_section(record: dict) -> list[str]:
     return [
         "### Several GPUs",
         table(["", "GPUs", "GB/s", "compared with one GPU", "of bare copies"], lines),
-        f"*{stamp(rows[0])}. Host to host, page-locked, complete calls. Bare copies run in both directions at once "
-        "on every GPU, with separate buffers and no computation. They show the limit of the host's memory and buses.*",
+        f"*{stamp(rows[0])}. The figures are for complete calls, with input and output in page-locked host memory. "
+        "Bare copies run in both directions at once on every GPU, with separate buffers and no computation. They show "
+        "the limit of the host's memory and buses.*",
     ]
 
 
@@ -107,7 +108,8 @@ def kernels_section(record: dict) -> list[str]:
     return [
         "### In your own kernels: `warpaes/device.cuh`",
         table(["", "10^9 blocks/s", "GB/s", "of the limit", "lookups per block", "registers"], lines),
-        f"*{where}. Includes: loading the tables, reading keys or blocks from device memory, storing every block.*",
+        f"*{where}. Times include loading the tables, reading keys or blocks from device memory, and storing every "
+        "block.*",
         "Unless stated otherwise, kernels use four tables and one thread per key or block. `encrypt_planes` is "
         "bitsliced. "
         "The limit counts only lookups: multiprocessors x clock x 32 / lookups.",

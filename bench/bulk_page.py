@@ -32,11 +32,11 @@ def figures(record: dict) -> str:
             table(header, lines),
             "The next table shows the speed for a single large object, and the peak memory of the process, including "
             "Python and its libraries:",
-            table(["", "bytes", "", "memory"], large),
+            table(["", "bytes", "speed", "memory"], large),
             scaling(record["workers"]),
             f"*{host['cpu']}, {host['cores']} cores, which the object store (tools/bench_s3.py) shares; Python "
-            f"{record['python']}, {versions}; {record['date'][:10]}, {commit_of(record)}. Times are those "
-            "of complete commands, including their start.*",
+            f"{record['python']}, {versions}; {record['date'][:10]}, {commit_of(record)}. Times are for "
+            "complete commands, including their start.*",
         ]
     )
 
@@ -56,8 +56,11 @@ def scaling(workers: dict) -> str:
          f"{first['seconds'] / run['seconds'] / run['workers']:.2f}"]
         for run in workers["runs"]
     ]  # fmt: skip
-    header = ["workers, each with a core", "", "processor time", "relative to ideal scaling"]
-    return f"{human_bytes(workers['bytes'])} in files in {workers['where']}:\n\n{table(header, rows)}"
+    header = ["workers, each with a core", "speed", "processor time", "relative to ideal scaling"]
+    return (
+        f"The next table shows the speed for {human_bytes(workers['bytes'])} in files in {workers['where']}, by the "
+        f"number of workers:\n\n{table(header, rows)}"
+    )
 
 
 def cpu_of(run: dict) -> float:
@@ -76,13 +79,14 @@ def local(record: dict) -> str:
          f"{run['user'] / length:.2f} s", f"{run['system'] / length:.2f} s", f"{run['faults'] / length:,.0f}"]
         for run in runs if run is not start
     ]  # fmt: skip
-    header = ["", "", "relative to cp", "user, per GB", "system, per GB", "page faults, per GB"]
+    header = ["", "speed", "relative to cp", "user time per GB", "system time per GB", "page faults per GB"]
     cores, hashed = host["cores"], 1e9 * costs["sha256"]
     steady = (cpu_of(sealed) - cpu_of(start)) / length
     return "\n\n".join(
         [
-            f"{part['objects']} files of {human_bytes(part['bytes'] // part['objects'])} in memory whose pages "
-            f"were allocated before. `cp` and `warpaes encrypt` run in {part['processes']} processes at a time. "
+            f"The next table is for {part['objects']} files of {human_bytes(part['bytes'] // part['objects'])} in "
+            "memory, whose pages were allocated in advance. `cp` and `warpaes encrypt` run in "
+            f"{part['processes']} processes at a time. "
             "`warpaes bulk` is one command with the given number of workers:",
             table(header, rows),
             f"For each GB, SHA-256 takes {hashed:.2f} s of processor time and AES {1e9 * costs['aes']:.2f} s. A "
@@ -90,7 +94,7 @@ def local(record: dict) -> str:
             f"Without the start, {cores} cores can encrypt {number(cores / steady)} GB/s; they can hash "
             f"{number(cores / hashed)} GB/s.",
             f"*{host['cpu']}, {cores} cores; medians of {sealed['rounds']} alternating rounds; {record['date'][:10]}, "
-            f"{commit_of(record)}. Times are those of complete commands, including their start.*",
+            f"{commit_of(record)}. Times are for complete commands, including their start.*",
         ]
     )
 

@@ -120,7 +120,7 @@ def summary(records: list[dict], summaries: list[dict | None], profiled: bool) -
         out.append(f"On an {name_of(record)} ({effort}{record['date'][:10]}, {commit}){counted} ({where}).")
         if said:
             out.append("\n".join(f"- {finding}" for finding in said["findings"]))
-            out.append("The speed of this GPU, compared with the CPU, depends on the place of the data:")
+            out.append("The speed of this GPU, compared with the CPU, depends on the location of the data:")
             out.append("\n".join(f"- {sentence}" for sentence in said["worth"]["sentences"]))
     if profiled:
         out.append("[The kernels' profile](lab-profile.md) explains why the order of the thirteen kernels changed.")
@@ -238,7 +238,7 @@ def against(kernel: dict, other: dict) -> str:
         text += f", and takes {time:.2f} times as long"
         nearest, ratio = min(ratios.items(), key=lambda item: abs(math.log(item[1] / time)))
         if abs(math.log(ratio / time)) < math.log(1.08):
-            text += f". Its {nearest} explain the time"
+            text += f". The number of {nearest} explains this time"
     return text + "."
 
 
@@ -264,7 +264,7 @@ def moves(labels: list[str], published: list[float], here: list[float], profile:
         if i + 1 in kernels:
             units = busiest(kernels[i + 1])
             if units and units[0][0] >= 80:
-                line += f" It is limited by {units[0][1]}, which is busy {units[0][0]:.0f} % of the time."
+                line += f" Kernel {i + 1} is limited by {units[0][1]}, which is busy {units[0][0]:.0f} % of the time."
             elif units:
                 line += f" No unit is busy all the time: {units[0][1]} is busy {units[0][0]:.0f} %"
                 line += f" of the time, and {units[1][1]} {units[1][0]:.0f} %." if len(units) > 1 else " of the time."

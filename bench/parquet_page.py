@@ -32,9 +32,10 @@ def cudf_figures(record: dict) -> str:
     text = (
         f"*{record['gpu']['name']}, driver {record['gpu']['driver']}, {record['host']['cpu']}, "
         f"{record['host']['cores']} cores, {versions}; {record['date'][:10]}, {commit_of(record)}; "
-        "`bench/parquet_cudf.py`. From the path of a file on tmpfs to the table in GPU memory; median of samples taken "
-        "alternately, with the driver's pool of GPU memory. The threads are KvikIO's, which reads for cuDF with 4 by "
-        "default. pyarrow decrypts on all cores, and the table is copied to the GPU.*"
+        "`bench/parquet_cudf.py`. Times are from the path of a file on tmpfs to the table in GPU memory. Each figure "
+        "is the median of samples taken alternately, with the driver's pool of GPU memory. The threads are KvikIO's, "
+        "which reads for cuDF with 4 threads by default. pyarrow decrypts on all cores, and the table is copied to "
+        "the GPU.*"
     )
     return table(CUDF, [cudf_line(row) for row in record["rows"]]) + "\n\n" + text
 
@@ -60,8 +61,9 @@ def figures(record: dict) -> str:
     parts.append(
         f"*{host['cpu']}, {host['cores']} cores, Python {record['python']}, {versions}; {record['date'][:10]}, "
         f"{commit_of(record)}; `tools/parquet_bench.py`. `ParquetFile.read` reads a complete file on tmpfs "
-        "into a `pyarrow.Table`: unencrypted, decrypted by pyarrow, and through the view. Each figure is the shortest "
-        'of samples taken alternately. On one core, it is processor time. The column "at most" is the speedup if '
+        "into a `pyarrow.Table`: unencrypted, decrypted by pyarrow, and through the view. Each figure is computed "
+        "from the shortest of several samples, taken alternately. On one core, it is processor time. The column "
+        '"at most" is the speedup if '
         "decryption took no time; pyarrow decodes the pages in every case.*"
     )
     return "\n\n".join(parts)

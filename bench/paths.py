@@ -36,7 +36,7 @@ def dips_of(points: list[tuple[int, float]]) -> list[int]:
 
 def keys_of(keys: str) -> str:
     if keys == "each":
-        return "a key each"
+        return "separate keys"
     return "one key" if keys == "1" else f"{keys.rstrip('m')} keys" + (" in turn" if keys.endswith("m") else "")
 
 
@@ -63,7 +63,7 @@ def paths_section(records: Sequence[dict]) -> list[str]:
                 "`tools/path_sweep.py`. Calls run one at a time, and are timed from the call to the end of the wait. "
                 "Batches have 256 MiB in device memory or 64 MiB in pageable memory. GCM has 28 bytes of associated "
                 "data per message. All bytes, tags and statuses were compared with libcrypto's. **Bold** figures are "
-                "more than a tenth slower than a smaller size.",
+                "more than a tenth below the figure for a smaller size.",
             ]
         out.append(f"### {machine(record)}, {stamp(record)}")
         for several in (True, False):

@@ -49,9 +49,9 @@ def figures(record: dict) -> str:
             table(head, rows_of(record, "key", "128") + rows_of(record, "key", "256")),
             f"*{host['cpu']}, {host['cores']} cores, OpenSSL {record['openssl']}, {record['kernels']}; "
             f"{record['date'][:10]}, {commit_of(record)}; "
-            f"{len(record['rows'])} figures, including keys of 192 bits. The lowest figure is {said(lowest)}; with "
-            f"the key set in advance it is {said(worst)}. Each figure is the shortest of several samples; the "
-            "two providers are measured alternately in the same process.*",
+            f"{len(record['rows'])} figures, including keys of 192 bits. The lowest figure is {said(lowest)}; "
+            f"with the key set in advance it is {said(worst)}. Each figure is computed from the shortest of several "
+            "samples; the two providers are measured alternately in the same process.*",
         ]
     )
 

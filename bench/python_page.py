@@ -35,17 +35,16 @@ def figures(record: dict) -> str:
     host, versions = record["host"], ", ".join(f"{name} {version}" for name, version in record["versions"].items())
     about = (
         f"*{host['cpu']}, {host['cores']} cores, Python {record['python']}, {versions}; {record['date'][:10]}, "
-        f"{commit_of(record)}. Each figure is the shortest of several samples; "
+        f"{commit_of(record)}. Each figure is computed from the shortest of several samples; "
         f"{'all contenders' if clear else 'both libraries'} are measured alternately in one process, in complete calls "
-        "with "
-        "their allocations."
+        "with their allocations."
     )
     if clear:
-        about += " Paths are on tmpfs. In clear: Python's own calls on the same bytes, in one thread"
+        about += ' Paths are on tmpfs. "Unencrypted" stands for Python\'s own calls on the same bytes, in one thread'
         if len(clear) > 1:
             about += (
-                ". By all cores: read by `os.preadv` or copied, by one thread per core, into the same memory or "
-                "into large pages. dd: read by `dd bs=1M` to /dev/null, or written. Each of these calls runs twice. "
+                '. "By all cores": one thread per core reads with `os.preadv` or copies, into the same memory or '
+                'into large pages. "dd": `dd bs=1M` reads to /dev/null or writes. Each of these calls runs twice. '
                 "Only the second run is measured, because the host of a virtual machine may have reclaimed free "
                 "memory, which would slow down the first run"
             )
@@ -86,10 +85,10 @@ def tensors(record: dict) -> str:
             table(["", "bytes", "single call", "each of many"], lines),
             f"*{record['gpu']['name']}, driver {record['gpu']['driver']}, PyTorch {record['torch']}; "
             f"{record['date'][:10]}, {commit_of(record)}; `tools/torch_bench.py`. Figures are medians. Calls on "
-            "4 KiB are measured singly, with a wait for the device, and in sequence, without a wait. Models are "
-            "loaded from the page cache, alternately unencrypted and encrypted. Unencrypted and encrypted epochs also "
-            "alternate. An epoch trains a transformer on records that two forked workers read, and writes a checkpoint "
-            "of the given size.*",
+            "4 KiB are measured twice: one at a time, waiting for the device after each, and back to back without "
+            "waiting. Models are loaded from the page cache, alternately unencrypted and encrypted. Unencrypted and "
+            "encrypted epochs also alternate. An epoch trains a transformer on records that two forked workers read, "
+            "and writes a checkpoint of the given size.*",
         ]
     )
 

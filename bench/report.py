@@ -47,14 +47,30 @@ def source(record: dict, gpu: bool, row: dict | None = None) -> str:
     )
 
 
+#: Complete phrases for the notes in the records.
+INCLUDED = {
+    "calls back to back on one stream, output stored": "back-to-back calls on one stream, including storing the output",
+    "copies both ways, output stored in host memory": "copies both ways, including storing the output in host memory",
+    "the whole call, output stored": "the whole call, including storing the output",
+    "whole calls, output stored, tags compared on the host": "whole calls, including storing the output and comparing "
+    "tags on the host",
+    "whole calls, output stored, tags on the host": "whole calls, including storing the output and storing the tags on "
+    "the host",
+    "whole calls, the tag on the host": "whole calls, including storing the tag on the host",
+}
+
+
 def caption(record: dict, rows: list[dict]) -> str:
-    includes = "; ".join(sorted({row["includes"] for row in rows}))
+    *others, last = sorted({INCLUDED.get(row["includes"], row["includes"]) for row in rows})
+    covers = f"Depending on the operation, the times cover {'; '.join(others)}; or" if others else "The times cover"
     later: dict[str, list[str]] = {}
     for row in rows:
         if "commit" in row:
             later.setdefault(stamp(row), []).append(operation(row["mode"], row["direction"]))
-    again = "".join(f" {', '.join(dict.fromkeys(which))}: {when}." for when, which in later.items())
-    return f"*{source(record, rows[0]['backend'] == 'cuda')}.{again} Includes: {includes}.*"
+    again = "".join(
+        f" The figures for {', '.join(dict.fromkeys(which))} are from {when}." for when, which in later.items()
+    )
+    return f"*{source(record, rows[0]['backend'] == 'cuda')}.{again} {covers} {last}.*"
 
 
 LIMIT_TEXT = """\
@@ -229,7 +245,7 @@ def files_section(record: dict) -> list[str]:
     return [
         f"### Files, {size} on {rows[0]['place']}",
         table(["complete process", "seconds", "GB/s", "peak MiB"], cells),
-        f"*{source(record, False, rows[0])}. Includes the complete process, with reading and writing.*",
+        f"*{source(record, False, rows[0])}. Times are for the complete process, with reading and writing.*",
         *beside(rows),
         *(
             f"`{row['command']}` reads {human_bytes(row['bytes'])} at a random position in a file of "

@@ -91,7 +91,7 @@ without libFuzzer. `tools/fuzz.py --cores` runs all targets at the same time, an
 | `sequence` | batches, calls, segments and contexts in any order, with changing keys; compared with libcrypto |
 | `sequence_gpu` | the inputs of `sequence` on the simulated GPU, where all calls share a table of keys |
 | `keyset` | any text as a keyset, and any operations on a keyset; a keyset is unchanged after it is written and read |
-| `enc` | any bytes as a file of `openssl enc`; files of warpaes that are damaged, truncated, or on failing storage |
+| `enc` | any bytes as an `openssl enc` file; files of warpaes that are damaged, truncated or on failing storage |
 | `stream` | any bytes as a file of segments; altered or truncated files, and files with exchanged segments; all jobs |
 | `reader` | any sequence of calls on readers and writers, with failing sources and damaged files |
 """
@@ -131,7 +131,11 @@ def faults_text(records: list[dict]) -> str:
     record = records[-1]
     outcomes = ("completed", "refused", "missed", "wrong")
     rows = [
-        [f"{row['part']}: `{row['call']}`", *(f"{row[outcome]:,}" for outcome in outcomes)] for row in record["calls"]
+        [
+            f"{row['part'].replace('asked for', 'requested')}: `{row['call']}`",
+            *(f"{row[outcome]:,}" for outcome in outcomes),
+        ]
+        for row in record["calls"]
     ]
     rows.append(["**all**", *(f"**{record['totals'][outcome]:,}**" for outcome in outcomes)])
     runs = record["processes"]["runs"]

@@ -78,7 +78,7 @@ def plans(inputs: dict, costs: model.Costs) -> str:
                 plan = model.plan_of(total, size, instance, inputs, costs, inputs["hours"])
                 both = plan.machine_dollars + plan.request_dollars
                 rows.append(
-                    [f"{total_of(total)} in objects of {human_bytes(size)}", instance["name"], f"{plan.machines:,}",
+                    [f"{total_of(total)} in {human_bytes(size)} objects", instance["name"], f"{plan.machines:,}",
                      f"{plan.hours:,.0f} h", plan.what, f"{plan.jobs:,}", dollars(plan.machine_dollars),
                      dollars(plan.request_dollars), dollars(both / (total / 1e12))]
                 )  # fmt: skip
@@ -94,7 +94,7 @@ def gpu(inputs: dict, costs: model.Costs) -> str:
         for size in inputs["object_sizes"][1:]:
             now, then = (model.limit_of(size, instance, inputs, each) for each in (costs, free))
             rows.append(
-                [f"{instance['name']}, objects of {human_bytes(size)}", f"{number(now.rate * size / 1e9)}: {now.what}",
+                [f"{instance['name']}, {human_bytes(size)} objects", f"{number(now.rate * size / 1e9)}: {now.what}",
                  f"{number(then.rate * size / 1e9)}: {then.what}", f"{then.rate / now.rate:.2f}"]
             )  # fmt: skip
     share = costs.aes / (costs.per_byte + costs.tls)

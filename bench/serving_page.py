@@ -27,9 +27,9 @@ def models(record: dict) -> str:
     lines = []
     for row in rows:
         compared = f"{row['gb_per_s'] / clear:.2f}" if clear else ""
-        lines.append([row["what"], rate(row), compared])
+        lines.append([row["what"].replace("in clear", "unencrypted"), rate(row), compared])
     size = f"{rows[0]['bytes'] / 1e9:.1f} GB" if rows else ""
-    return table([f"{size} in 4 shards, to the GPU", "", "relative to the fastest unencrypted"], lines)
+    return table([f"{size} in 4 shards, to the GPU", "speed", "relative to the fastest unencrypted"], lines)
 
 
 def blocks(record: dict) -> str:
@@ -44,7 +44,7 @@ def blocks(record: dict) -> str:
         lines.append([row["what"], f"{number(row['us'])} µs", f"{number(row['gb_per_s'])} GB/s", compared])
     first = rows[0] if rows else {"blocks": 0, "bytes": 0}
     size = human_bytes(first["bytes"] // max(1, first["blocks"]))
-    return table([f"{first['blocks']} blocks of {size}", "", "", "relative to the bare copy"], lines)
+    return table([f"{first['blocks']} blocks of {size}", "time", "speed", "relative to the bare copy"], lines)
 
 
 def scan(record: dict) -> str:

@@ -22,11 +22,12 @@ namespace {
 
 std::span<char*> arguments;
 
-/// The maximum number of one-letter options combined in one argument. The value of the last option may follow them.
+/// The maximum number of one-letter options combined in one argument. The value of the last option may follow its
+/// letter.
 constexpr std::size_t most_letters = 8;
 
-/// Whether `text` is a path that exists or whose directory exists. A directory "/" does not count, because a base64 key
-/// can begin with '/'.
+/// Whether `text` is a path that exists or whose directory exists. A name directly below "/" counts only if it exists,
+/// because a base64 key can begin with '/'.
 bool is_path(const std::string& text) {
     if (::access(text.c_str(), F_OK) == 0) return true;
     const std::size_t slash = text.rfind('/');
@@ -59,7 +60,7 @@ void hide(std::string& sentence, std::string_view text) {
     }
 }
 
-/// Hides the argument if it is a key. Otherwise, hides a key in it that follows "-k", "-fk", "--keys=", "env:" or
+/// Hides the argument if it is a key, and any key in the argument that follows "-k", "-fk", "--keys=", "env:" or
 /// "clear:env:".
 void hide_parts(std::string& sentence, std::string_view argument) {
     hide(sentence, argument);

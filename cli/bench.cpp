@@ -46,7 +46,7 @@ public:
     json run(const Case& c) {
         const Engine engine = create_engine(c.backend, c.device, c.threads);
         if (!buffers_ || !buffers_->fit(c)) {
-            buffers_.reset();  // frees the old buffers before allocating the new ones
+            buffers_.reset();  // frees the old buffers before allocating the new buffers
             buffers_.emplace(c);
         }
         const Buffers& buffers = *buffers_;
@@ -342,7 +342,7 @@ Measures the throughput of backends, modes, keys and sizes, for data in device
 memory, page-locked memory and pageable memory. Options with LIST accept several
 values, separated by commas, and can be repeated.
 
-  --backend LIST     as `warpaes devices` lists them; default: all
+  --backend LIST     names from `warpaes devices`; default: all
   --mode LIST        ecb, cbc, cfb128, cfb8, cfb1, ofb, ctr, xts, gcm, gmac;
                      default: the parallel modes
   --direction LIST   encrypt, decrypt
@@ -350,7 +350,7 @@ values, separated by commas, and can be repeated.
   --size LIST        message sizes, such as 64K,1M,1G
   --segment LIST     also measure GCM in segments of these sizes; default:
                      1M,16K for messages of 64M or more
-  --data-unit N      data units of XTS; default: 4K
+  --data-unit N      size of XTS data units; default: 4K
   --from LIST        memory that holds the data: device, page-locked (with
                      --messages: arena), pageable
   --messages LIST    measure batches of this many messages, each of --size

@@ -58,7 +58,7 @@ struct Layout {
     std::size_t text_stride, text_stride_out, iv_stride, aad_stride, tag_stride, key_stride;
 };
 
-/// Memory of the kind that the case specifies.
+/// Owns memory of the kind that the case specifies.
 class Memory {
 public:
     Memory(const BatchCase& c, warpaes_engine* engine, std::size_t bytes) {

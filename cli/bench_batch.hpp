@@ -30,14 +30,15 @@ struct BatchCase {
     std::size_t messages = 1;
     std::size_t aad_bytes = 0;  ///< GCM, CCM
     bool own_keys = false;      ///< a fresh key for every message
-    bool own_entries = false;   ///< one entry per message instead of one for all
+    bool own_entries = false;   ///< one entry per message instead of one entry for all
     BatchMemory memory = BatchMemory::arena;
     int device = 0;
     unsigned threads = 0;
     unsigned in_flight = 1;  ///< number of batches in flight
 };
 
-/// Times the case and checks every byte against libcrypto. For a CPU backend, also times libcrypto.
+/// Times the case and checks every byte against libcrypto. For a CPU backend other than libcrypto, also times
+/// libcrypto.
 nlohmann::json bench_batch(const BatchCase& c, unsigned samples, double seconds);
 
 /// Prints one row of the table, or the table's header if `row` is null.

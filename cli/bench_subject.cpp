@@ -206,7 +206,7 @@ void Subject::verify_text() const {
     message.output = expected.data();
     message.input_len = message.output_capacity = n;
     if (is_gcm()) {
-        message.direction = WARPAES_ENCRYPT;  // applies the same key stream, and needs no tag
+        message.direction = WARPAES_ENCRYPT;  // encryption applies the same key stream, and requires no tag
         message.tag = tag.data();
     }
     check(warpaes_crypt(reference.get(), &message, nullptr));

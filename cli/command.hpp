@@ -88,7 +88,7 @@ int flush_output() noexcept;
 /// cannot be written, so that the command stops measuring when nothing reads the result.
 void show_row();
 
-/// `text`, in bold and in colour if standard error is a terminal that supports it and NO_COLOR is not set.
+/// Returns `text`, in bold and in colour if standard error is a terminal that supports colours and NO_COLOR is not set.
 enum class Colour { red = 31, yellow = 33 };
 std::string painted(Colour colour, const std::string& text);
 
@@ -105,7 +105,7 @@ void warn_of_growth(const std::string& input, std::uint64_t bytes);
 
 /// Returns the entries of warpaes_backend_query.
 std::vector<warpaes_backend_info> list_backends();
-/// The backend that computes on GPUs.
+/// Returns the name of the backend that computes on GPUs.
 const char* gpu_backend();
 inline bool is_gpu(std::string_view backend) {
     return backend == gpu_backend();

@@ -151,7 +151,7 @@ private:
             any = true;
             if (::access(task.output.c_str(), F_OK) != 0) {
                 bytes += task.bytes;
-            } else {  // the old file is removed when the new one is complete
+            } else {  // the old file is removed when the new file is complete
                 replacing = std::max(replacing, task.bytes);
             }
         }

@@ -58,12 +58,12 @@ public:
     [[nodiscard]] std::string raw_template() const { return is_raw_only(keys.format) ? keys.format : ""; }
 
     const CryptOptions& options;
-    OwnKeysets own;  ///< keys of files to decrypt
+    OwnKeysets own;  ///< the keysets in the files to decrypt
     Keys keys;
     std::string front{};   ///< first bytes of each encrypted file, with its keyset; empty if the files have none
     Keys to;               ///< reencrypt: the keys of --to
     Keyset new_primary{};  ///< reencrypt: contains only the new key; null if the new key is raw
-    const warpaes_keyset* new_key = nullptr;  ///< reencrypt
+    const warpaes_keyset* new_key = nullptr;  ///< reencrypt: the keyset whose primary key encrypts
     std::uint32_t new_id = 0;
     std::string aad;
     std::unique_ptr<StoredNames> names;  ///< null if the names are not encrypted

@@ -64,7 +64,7 @@ public:
     }
 
 private:
-    /// Prints only the first ranges. The record of --json contains all.
+    /// Prints only the first damaged ranges. The record of --json contains all of them.
     void list_holes(std::size_t i) const {
         constexpr std::size_t most = 20;
         const std::vector<Hole>& holes = outcomes_[i].holes;

@@ -42,8 +42,8 @@ void print_backend(const warpaes_backend_info& info) {
     fmt::print("\n");
 }
 
-/// Locks a page, as the first batch does, to find out whether the driver refuses to. Another command reports the
-/// failure.
+/// Locks a page, as the first batch does, because the library notices only then that the driver refuses to lock pages.
+/// The backend's description then mentions this. Other failures are ignored here.
 void try_page_locking() {
     warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
     options.backend = gpu_backend();

@@ -164,7 +164,7 @@ Failure failure_of(warpaes_status status, const EncOptions& o) {
     std::string sentence = warpaes_last_error();
     if (status == WARPAES_ERROR_EXISTS) sentence += " with -f";
     if (status == WARPAES_ERROR_FORMAT && !o.input.empty() && looks_like_ours(o.input)) {
-        sentence += "; it looks like a file of `warpaes encrypt`, which `warpaes decrypt` opens";
+        sentence += "; it looks like a file written by `warpaes encrypt`; use `warpaes decrypt`";
     }
     return {status, sentence};
 }

@@ -182,7 +182,7 @@ EncOptions parse_enc_options(int argc, char** argv) {
             throw UsageError(
                 fmt::format("-{}: unknown option{} see `warpaes enc -help`", shown, hint.empty() ? ";" : hint));
         }
-        if (!flag->takes_value && value != nullptr) throw UsageError(fmt::format("-{}: takes no value", name));
+        if (!flag->takes_value && value != nullptr) throw UsageError(fmt::format("-{}: accepts no value", name));
         if (flag->takes_value && value == nullptr) {
             if (++i == argc) throw UsageError(fmt::format("-{}: requires a value", name));
             value = argv[i];

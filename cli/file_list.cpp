@@ -33,8 +33,8 @@ fs::path result_name(const fs::path& name, Action action) {
     return name.extension() == suffix && name.stem() != "" ? fs::path(name).replace_extension() : name;
 }
 
-/// Returns the name in the output directory of a file or directory from the command line. It is empty for ".", ".." and
-/// "/", whose content is placed directly in the output directory.
+/// Returns the name that a file or directory from the command line gets in the output directory. The name is empty for
+/// ".", ".." and "/", whose content is placed directly in the output directory.
 fs::path own_name(const fs::path& path) {
     fs::path name = path.lexically_normal();
     if (!name.has_filename()) name = name.parent_path();  // "photos/"

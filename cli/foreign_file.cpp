@@ -23,9 +23,10 @@ struct Beginning {
 };
 
 constexpr Beginning beginnings[] = {
-    {"Salted__", "a file of `openssl enc`, which `warpaes enc -d` opens with the same options as for encryption"},
+    {"Salted__",
+     "a file written by `openssl enc`, which `warpaes enc -d` opens with the same options as for encryption"},
     {"U2FsdGVkX1",
-     "a file of `openssl enc -a`, which `warpaes enc -d -a` opens with the same options as for encryption"},
+     "a file written by `openssl enc -a`, which `warpaes enc -d -a` opens with the same options as for encryption"},
     {"age-encryption.org/", "an age file, which `age -d` opens"},
     {"-----BEGIN AGE ENCRYPTED FILE-----", "an age file, which `age -d` opens"},
     {"-----BEGIN PGP MESSAGE-----", "an OpenPGP message, which `gpg -d` opens"},

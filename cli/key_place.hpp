@@ -46,7 +46,7 @@ struct Kek {
 struct KekOptions {
     std::string option = "--kek";  ///< the option that contained the place, for messages
     std::optional<std::string> place, aad;
-    /// The key, once it has been read, because a descriptor can be read only once.
+    /// The key after it has been read. It is kept, because a descriptor can be read only once.
     std::shared_ptr<std::shared_ptr<const Kek>> read = std::make_shared<std::shared_ptr<const Kek>>();
 
     void add(CLI::App& app);

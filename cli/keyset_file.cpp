@@ -81,9 +81,9 @@ private:
         errno = error;
         fail(WARPAES_ERROR_WRITE, what, path);
     }
-    /// Gives the new file the owner of the old one. Only the owner can read it. A file system without owners refuses
-    /// the change, but both files then belong to the same user. The group may differ, because it has no permission to
-    /// read the file.
+    /// Gives the new file the owner of the old file. Only the owner can read the new file. A file system without owners
+    /// refuses the change, but both files then belong to the same user. The group may differ, because it has no
+    /// permission to read the file.
     static bool give_to(const struct stat& owner, int fd) {
         if (::fchown(fd, owner.st_uid, owner.st_gid) == 0) return true;
         const int error = errno;
@@ -114,8 +114,8 @@ private:
         if (result == 0) ::unlinkat(folder_.get(), name_.c_str(), 0);
         return result;
     }
-    /// Used if links are not supported: the draft replaces an empty file that claims the name. If rename() is not
-    /// supported either, the content is written to the claiming file.
+    /// Used if links are not supported: the draft replaces a placeholder file that claims the name. If rename() is not
+    /// supported either, the content is written to the placeholder.
     int claim() {
         struct stat made {
         }, now{};

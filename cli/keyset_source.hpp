@@ -33,7 +33,7 @@ struct KeyOptions {
     std::string passphrase_option =
         "--passphrase-from";  ///< the option or place that named the passphrase, for messages
     bool asks = false;        ///< the place requires a keyset under a passphrase, which the user must enter
-    /// The passphrase, once it has been read, because a descriptor can be read only once.
+    /// The passphrase after it has been read. It is kept, because a descriptor can be read only once.
     std::shared_ptr<std::optional<SecretBytes>> passphrase = std::make_shared<std::optional<SecretBytes>>();
     KekOptions kek;     ///< for a keyset under a key-encryption key
     bool peek = false;  ///< the unencrypted parts of an encrypted keyset are sufficient

@@ -48,7 +48,7 @@ std::filesystem::path nearest_directory(const std::filesystem::path& path);
 void require_space(const std::string& directory, std::uint64_t bytes);
 
 /// Gives the owner full access to a directory, because an earlier run may have copied the permissions of a directory
-/// that its owner cannot write. keep_attributes() restores the permissions at the end.
+/// that its owner cannot write to. keep_attributes() restores the permissions at the end.
 void open_to_owner(const std::string& directory);
 
 /// Gives `output` the permissions and times of `input` as far as possible, and warns if something fails. A directory

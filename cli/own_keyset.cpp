@@ -59,8 +59,8 @@ void find_slots(const std::string& what, Front& front) {
         Front::Slot slot{.at = begin, .json = std::string(json)};
         const warpaes_status status = warpaes_keyset_peek(json.data(), json.size(), &slot.cost, nullptr);
         if (status != WARPAES_OK) {
-            // A keyset whose cost exceeds the limits is refused, not skipped. The line that an interrupted change
-            // leaves lacks closing braces.
+            // A keyset whose cost exceeds the limits is refused, not skipped. The incomplete line that an interrupted
+            // change leaves lacks closing braces.
             const bool whole = json.back() == '}' && std::ranges::count(json, '{') == std::ranges::count(json, '}');
             if (!whole || !is_wrapped(json)) continue;
             throw Failure(status,
@@ -252,7 +252,7 @@ std::optional<std::size_t> free_room(const Front& front, std::size_t length) {
         if (text[at - 1] != '\n') continue;
         std::size_t end = text.find_first_not_of(" \n", at);
         if (end == std::string::npos) end = text.size();
-        // The next line keeps the line feed in front of it.
+        // The additional byte is the line feed that ends the new line.
         if (end - at >= length + 1) return at;
     }
     return std::nullopt;
@@ -276,7 +276,7 @@ void change_own_passphrase(const std::string& path, const KeyOptions& options, c
     std::shared_ptr<const Keys> keys;
     const Front::Slot* old = nullptr;
     OwnKeysets opener(how);
-    for (const Front::Slot& slot : front.slots) {  // separately, to find the slot that the passphrase or key opens
+    for (const Front::Slot& slot : front.slots) {  // one at a time, to find the slot that the passphrase or key opens
         if (!is_opened_by(slot)) continue;
         try {
             Front only{front.text, {slot}};

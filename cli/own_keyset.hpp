@@ -66,7 +66,7 @@ NewOwnKeyset make_own_keyset(const KeyOptions& options, const std::vector<std::s
 
 /// Re-encrypts the keyset at the start of the file under a new passphrase. The new passphrase replaces the old
 /// passphrase that opened the keyset. The file is changed in place, and the ciphertext is not read. After a crash, the
-/// old passphrase, the new one or both open the file. Throws Failure.
+/// old passphrase, the new passphrase or both open the file. Throws Failure.
 void change_own_passphrase(const std::string& path, const KeyOptions& options, const NewPassphrase& passphrase);
 
 }  // namespace cli

@@ -19,7 +19,7 @@ namespace cli {
 SecretBytes take_passphrase(const std::string& option, const std::optional<std::string>& place,
                             const std::string& question, bool new_one);
 
-/// What is needed to encrypt a keyset again: a passphrase and its cost, or a key-encryption key.
+/// The secret that encrypts a keyset: a passphrase with its cost, or a key-encryption key.
 struct Lock {
     SecretBytes passphrase{};
     warpaes_scrypt cost = WARPAES_SCRYPT_INIT;  ///< n = 0: there is no passphrase
@@ -44,7 +44,7 @@ public:
 private:
     const char* from_option_;
     std::optional<std::string> from_;
-    std::optional<double> seconds_;  ///< of one guess; nothing: 1
+    std::optional<double> seconds_;  ///< seconds that one guess takes; nothing: 1
 };
 
 /// --passphrase is a flag, so an argument after it is probably a passphrase. Throws UsageError and hides that argument

@@ -27,8 +27,8 @@ void occupy_standard_descriptors() {
     constexpr int flags[] = {O_WRONLY, O_RDONLY, O_WRONLY};
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
         if (::fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
-        // open() returns the lowest free number, which is this one. Without /dev it opens the root directory, which can
-        // be neither read nor written.
+        // open() returns the lowest free number, which is `fd`. Without /dev, the root directory is opened instead,
+        // which can be neither read nor written as a file.
         const int opened = ::open("/dev/null", flags[fd]);
         if (opened != fd && ::open("/", O_RDONLY | O_DIRECTORY) != fd) std::_Exit(EXIT_FAILURE);
     }

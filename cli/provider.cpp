@@ -75,7 +75,7 @@ struct Ran {
 };
 
 /// Runs `openssl` with these arguments and the configuration `config`, or with its default configuration if `config` is
-/// empty. Returns both outputs.
+/// empty. Returns standard output and standard error as one text.
 Ran openssl(const std::vector<std::string>& arguments, const std::string& config, const std::string& input = "") {
     std::array<int, 2> in{}, out{};
     if (::pipe2(in.data(), O_CLOEXEC) != 0 || ::pipe2(out.data(), O_CLOEXEC) != 0) {
@@ -263,7 +263,7 @@ struct Checked {
 /// Warns about unknown parameters. The provider cannot warn about them, because OpenSSL passes it only the parameters
 /// that it requests.
 std::vector<std::string> unknown_parameters(const OpensslConfig& config) {
-    // OpenSSL itself uses the first four.
+    // OpenSSL itself uses the first four names.
     const std::vector<std::string> known{"identity", "soft_load", "module",        "activate", "backend", "threshold",
                                          "threads",  "device",    "device-memory", "cbc",      "counters"};
     std::vector<std::string> unknown;
@@ -277,8 +277,8 @@ std::vector<std::string> unknown_parameters(const OpensslConfig& config) {
     return unknown;
 }
 
-/// Returns the settings that name an unusable GPU. With such a setting, the provider computes on CPUs without reporting
-/// this. The command and the provider detect the same GPUs.
+/// Returns the settings that name an unusable GPU. With such a setting, the provider silently computes on CPUs. The
+/// command and the provider detect the same GPUs.
 std::vector<std::string> idle_settings(const OpensslConfig& config) {
     const std::string section = config.section_of_provider();
     const std::string backend = config.value(section, "backend"), device = config.value(section, "device");

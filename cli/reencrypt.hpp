@@ -15,7 +15,7 @@ struct Reencryption {
     const warpaes_keyset* to;    ///< its primary key encrypts the file
     const std::string& aad;
     bool durable = true;
-    /// Called with the progress. Returns false to stop.
+    /// Called with the number of processed bytes and the total. Must return false to stop the re-encryption.
     std::function<bool(std::uint64_t done, std::uint64_t total)> progress;
 };
 

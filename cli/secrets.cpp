@@ -91,7 +91,7 @@ SecretBytes read_pass_line(const std::string& what, int fd) {
     return line;
 }
 
-/// Because of the way openssl counts, it also refuses a passphrase of one character.
+/// Like openssl, refuses an empty line and, because of the way openssl counts, a passphrase of one character.
 SecretBytes read_kfile_line(const std::string& what, int fd) {
     SecretBytes line = read_line(what, fd, most_of_kfile_line);
     while (line.size() > 1 && (line.view().back() == '\n' || line.view().back() == '\r'))

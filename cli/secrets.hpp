@@ -37,7 +37,8 @@ std::vector<unsigned char> parse_hex(const std::string& what, const std::string&
 SecretBytes read_passphrase(const std::string& what, char* argument);
 /// Reads the passphrase of openssl's -kfile from the first line of a file. `-` is standard input.
 SecretBytes read_passphrase_file(const std::string& what, const std::string& path);
-/// Returns the secret `argument` itself, as for openssl's -k. Overwrites it and warns with the advice.
+/// Returns the secret `argument` itself, as for openssl's -k. Overwrites the argument, and prints a warning that
+/// contains `advice`.
 SecretBytes take_argument(const std::string& what, char* argument, const std::string& advice);
 
 /// Reads an environment variable.

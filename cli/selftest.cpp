@@ -105,7 +105,7 @@ std::optional<Tagged> crypt_tagged(warpaes_engine* engine, warpaes_mode mode, wa
     return output;
 }
 
-/// The number of examples that a backend computed, and the names of those with wrong results.
+/// The number of examples that a backend computed, and the names of the examples with wrong results.
 struct Report {
     unsigned examples = 0;
     std::vector<std::string> wrong;

@@ -169,7 +169,8 @@ bool rename_only(const Descriptor& from, const std::string& old_name, const Desc
                  const std::string& new_name) {
     if (::renameat2(from.get(), old_name.c_str(), to.get(), new_name.c_str(), RENAME_NOREPLACE) == 0) return true;
     if (errno != EINVAL && errno != ENOSYS) return false;
-    struct stat status {};  // the file system does not support the flag
+    // The file system does not support RENAME_NOREPLACE: check whether the new name exists, and then rename.
+    struct stat status {};
     if (::fstatat(to.get(), new_name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
         errno = EEXIST;
         return false;

@@ -16,14 +16,14 @@ inline const char* default_template() {
     return warpaes_template_name(0);
 }
 
-/// All zeros for an unknown name.
+/// Returns all zeros for an unknown name.
 inline warpaes_template_info template_info(const std::string& name) {
     warpaes_template_info info = WARPAES_TEMPLATE_INFO_INIT;
     (void)warpaes_template_query(name.c_str(), &info);
     return info;
 }
 
-/// Whether it has raw keys and no keyset.
+/// Whether the template's keys are raw keys, without a keyset.
 inline bool is_raw_only(const std::string& name) {
     return template_info(name).raw_only != 0;
 }

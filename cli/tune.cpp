@@ -20,7 +20,7 @@ constexpr const char* tune_help = R"(Usage: warpaes tune [--device N] [--quick] 
        warpaes tune --show [--device N] [--json]
 
 Finds the fastest launch parameters of this GPU's kernels: threads, tables and
-the sizes from which other kernels are used. Before a value is measured, the
+the sizes at which the library changes kernels. Before a value is measured, the
 GPU's output is compared with the CPU's. The best values are stored for this GPU
 in the file of `warpaes calibrate` (WARPAES_CALIBRATION), and later processes
 use them. They do not change the output of any call. A run takes half a minute

@@ -18,7 +18,7 @@ struct RecordedFigure {
 };
 using Key = std::tuple<std::string, std::string, std::string, std::string>;
 
-/// All figures of a record, in the record's order and by key.
+/// All figures of a record except the published figures, in the record's order and by key.
 struct RecordedFigures {
     std::vector<Key> order;
     std::map<Key, RecordedFigure> by_key;

@@ -14,7 +14,7 @@ namespace lab {
 /// The generator that derives two children from a seed.
 enum class Prg : std::uint8_t {
     aes,    ///< AES-128 with the seed as key: blocks 0 and 1
-    chacha  ///< ChaCha20 with the seed and 16 zeros as key, counter and nonce 0: bytes 0 to 31 of its stream
+    chacha  ///< ChaCha20 with the seed and 16 zero bytes as key, counter and nonce 0: bytes 0 to 31 of the stream
 };
 
 /// A node, as four words in memory order: a seed whose lowest bit is the node's control bit.

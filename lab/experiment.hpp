@@ -1,4 +1,5 @@
-// The description of an experiment. Each experiment is a value in the list below; no other code names it.
+// The description of an experiment, and the list of all experiments. Apart from this list, only conclusions
+// (lab/claims) and experiments that read another experiment's result refer to an experiment by its key.
 #pragma once
 
 #include <chrono>
@@ -34,8 +35,8 @@ struct Context {
     std::size_t most_bytes = ~std::size_t{0};  ///< longest text allowed; tests set it, because they simulate the GPU
     std::filesystem::path disk, memory;        ///< folders for files, on a disk and on a tmpfs; empty if there is none
     std::filesystem::path command;  ///< `warpaes`, for experiments that start it as a process; empty if unknown
-    /// Returns the result of another experiment of the same run, measured by this call or before a resume; null if it
-    /// has none.
+    /// Returns the result of another experiment of the same run, measured by this call or before a resume; null if that
+    /// experiment has no result.
     std::function<const Result*(const std::string& key)> measured = [](const std::string&) { return nullptr; };
     /// Returns the energy that the GPU has used since its driver was loaded; none if it cannot be read.
     std::function<std::optional<double>()> joules = [] { return std::optional<double>(); };
@@ -58,7 +59,7 @@ enum class Paper {
     ours
 };  ///< [N], [G], [P], [D], [H], the later studies [K], [T], [B], [F], and experiments that are in no paper
 const char* letter_of(Paper paper);
-/// Authors, title, year and hardware in one line.
+/// Returns authors, title, year and hardware on one line.
 const char* citation_of(Paper paper);
 
 struct Experiment {
@@ -66,7 +67,7 @@ struct Experiment {
     Paper paper;
     const char* title;
     const char* question;                         ///< a sentence that ends with a question mark
-    enum class Needs { cpu, gpu, either } needs;  ///< either: without a GPU it runs the CPU's part, and notes the rest
+    enum class Needs { cpu, gpu, either } needs;  ///< either: without a GPU, runs the CPU's part and notes the rest
     double seconds, quick_seconds;                ///< estimated duration on an H200 or, for `cpu`, on two cores
     Result (*run)(const Context& context);  ///< throws LeftOut, Interrupted, or another std::exception for a failure
     const char* after = "";  ///< key of an experiment whose result this one reads; if a time limit defers that
@@ -76,7 +77,7 @@ struct Experiment {
 /// Every experiment, in the order of the papers.
 std::span<const Experiment> all_experiments();
 /// Returns the experiments whose key begins with one of `keys` ("G", "G.memory"); all experiments if `keys` is empty.
-/// Throws std::invalid_argument.
+/// Throws std::invalid_argument if a key is empty or matches no experiment.
 std::vector<Experiment> select(std::span<const std::string> keys);
 
 }  // namespace lab

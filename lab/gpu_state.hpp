@@ -22,8 +22,8 @@ struct GpuState {
 using GpuReader = std::function<GpuState()>;
 
 /// Returns a function that reads the state of device `device` through the driver's management library (NVML), which is
-/// loaded on first use. The function returns nothing if the library or the device is missing. For a negative `device`,
-/// the result is empty.
+/// loaded on first use. If the library or the device is missing, the state has no values. For a negative `device`, the
+/// returned function is empty.
 GpuReader gpu_reader(int device);
 
 /// Samples a GPU ten times a second in its own thread, from construction until stop().

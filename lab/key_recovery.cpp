@@ -57,7 +57,7 @@ unsigned contention_of(Contention model, std::span<const std::uint8_t, 32> indic
 void KeyRecovery::add(std::span<const std::uint8_t> ciphertexts, std::span<const std::uint32_t> times) {
     if (ciphertexts.size() != times.size() * trace_bytes) throw std::invalid_argument("ciphertexts: 512 bytes a time");
     if (times.empty()) return;
-    if (n_ == 0) origin_ = times[0];  // sums of squares keep their precision
+    if (n_ == 0) origin_ = times[0];  // subtracted from all times, so that sums of squares keep their precision
     std::vector<std::thread> workers;
     const unsigned count = std::clamp(threads_, 1u, static_cast<unsigned>(bytes));
     for (unsigned w = 0; w < count; ++w) {

@@ -37,8 +37,8 @@ inline constexpr double no_doubt = 1e9;
 double welch_t(const Moments& a, const Moments& b);
 
 /// Compares the times of a fixed class and a random class, which are added one by one. Long times are usually caused by
-/// other programs, so the test is repeated on times cropped at each of 100 thresholds, and on the squared distances
-/// from the mean.
+/// other programs, so the test is repeated on the times up to each of 100 thresholds, and on the squared distances from
+/// the mean.
 class LeakTest {
 public:
     static constexpr std::size_t crops = 100;
@@ -54,7 +54,7 @@ public:
         double t = 0;           ///< largest |t| of all tests with enough times, with its sign: fixed less random
         double whole_t = 0;     ///< t of the uncropped times
         double kept = 1;        ///< share of all times that the largest |t| is computed from
-        bool squared = false;   ///< the largest |t| is that of the squared distances
+        bool squared = false;   ///< whether the largest |t| comes from the squared distances
         std::size_t times = 0;  ///< number of times in both classes
         double fixed_mean = 0, random_mean = 0, deviation = 0;
     };

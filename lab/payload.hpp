@@ -21,7 +21,7 @@ struct Elements {
     std::uint64_t stride = 0;
 };
 
-/// Messages to encrypt, all in one mode and of the same size, a whole number of blocks.
+/// Messages to encrypt, all in one mode and of the same size, which is a whole number of blocks.
 struct MessageDescriptor {
     Mode mode = Mode::ctr;
     Elements messages;    ///< in the data stream; the output has the same offsets in the output stream
@@ -42,11 +42,11 @@ public:
     static constexpr std::size_t key_bytes = 16, words = 44;
     using Key = std::array<std::uint8_t, key_bytes>;
 
-    /// Returns the schedule of `key_bytes` bytes.
+    /// Returns the schedule of a key of `key_bytes` bytes.
     static std::array<std::uint32_t, words> expanded(std::span<const std::uint8_t> key);
     /// Returns the index of the schedule of `key`; expands the key on first use.
     std::uint32_t place(const Key& key);
-    /// `words` words for each entry.
+    /// Returns `words` words for each entry.
     [[nodiscard]] std::span<const std::uint32_t> schedules() const { return schedules_; }
     [[nodiscard]] std::size_t size() const { return places_.size(); }
 

@@ -1,4 +1,4 @@
-// Runs other programs and waits for their end.
+// Runs other programs and waits until they end.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ struct Finished {
 /// addition to this process's own variables. Throws std::system_error if the program cannot be started.
 Finished run_process(const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {});
 
-/// Returns the path of `program` along PATH.
+/// Searches PATH for `program` and returns its path; none if it is not found.
 std::optional<std::filesystem::path> find_program(const std::string& program);
 
 }  // namespace lab

@@ -1,4 +1,4 @@
-// The papers' figures, in the papers' units. Gbit/s and Mbit/s are 10^9 and 10^6 bits of plaintext a second.
+// The papers' figures, in the papers' units. Gbit/s and Mbit/s are 10^9 and 10^6 bits of plaintext per second.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ namespace gibadullin {
 
 enum class TBoxes { constant, shared };
 enum class RoundKeys { constant, shared };
-enum class State { registers, arrays_of_structures, structures_of_arrays };  ///< the latter two in shared memory
+enum class State { registers, arrays_of_structures, structures_of_arrays };  ///< the structures are in shared memory
 
 struct Implementation {
     int number;            ///< number in the paper
@@ -57,7 +57,7 @@ struct Overlap {
 inline constexpr Overlap overlap{4, 13.4, 22.5, 0.65};
 
 /// The paper's conclusions.
-inline constexpr double best_granularity_gain = 0.30;  ///< speed of 16 bytes per thread over the next best
+inline constexpr double best_granularity_gain = 0.30;  ///< gain of 16 bytes per thread over the next best choice
 inline constexpr double constant_t_box_loss = 7;       ///< time with constant memory over time with shared memory
 inline constexpr double constant_round_key_loss = 0.02;
 inline constexpr double four_tables_gain = 0.63;  ///< over one table, which is 40 % slower

@@ -205,7 +205,7 @@ int write_all(int descriptor, const std::string& text, bool to_disk) {
     return to_disk && fsync(descriptor) != 0 ? errno : 0;
 }
 
-/// Closes the descriptor; throws if it could not be opened or written.
+/// Writes `text` and closes the descriptor. Throws if the descriptor could not be opened or written.
 void finish(int descriptor, const std::string& text, bool to_disk, const std::filesystem::path& path) {
     if (descriptor < 0) throw_system_error(errno, path.string());
     const int error = write_all(descriptor, text, to_disk);
@@ -234,7 +234,7 @@ bool is_standard_output(const std::filesystem::path& path) {
 
 void replace_file(const std::filesystem::path& path, const std::string& text) {
     std::error_code none;
-    // A link is kept and leads to the new file.
+    // A symbolic link is kept and then refers to the new file.
     std::filesystem::path target = path;
     for (int links = 0; !descriptor_of(target) && std::filesystem::is_symlink(target, none); ++links) {
         if (links == 40) throw_system_error(ELOOP, path.string());

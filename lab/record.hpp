@@ -41,7 +41,7 @@ struct Machine {
     std::uint64_t memory_bytes = 0;
     std::string os;
     std::string openssl;
-    std::optional<bool> is_virtual;  ///< it runs under a hypervisor; none if unknown
+    std::optional<bool> is_virtual;  ///< whether it runs under a hypervisor; none if unknown
 };
 
 /// Command-line options.
@@ -109,8 +109,9 @@ Record load(const std::filesystem::path& path);
 void save(const Record& record, const std::filesystem::path& path);
 /// "-", /dev/stdout, /dev/fd/1 or /proc/self/fd/1.
 bool is_standard_output(const std::filesystem::path& path);
-/// Replaces a file's contents with `text` in the same way; the new file has the permissions of the old one. A link is
-/// kept and refers to the new file. FIFOs, devices and open files named by their descriptor are written directly.
+/// Replaces a file's contents with `text` atomically, as save() does; the new file has the permissions of the old file.
+/// A link is kept and refers to the new file. FIFOs, devices and open files named by their descriptor are written
+/// directly.
 void replace_file(const std::filesystem::path& path, const std::string& text);
 
 /// Returns the record with figures of six significant digits, without verdicts, which the rules compute again, and

@@ -21,7 +21,7 @@ public:
     explicit TimeLeft(std::vector<double> estimates) : estimates_(std::move(estimates)) {}
     /// Records that the experiment is done and took `seconds`.
     void finished(std::size_t index, double seconds);
-    /// Records that the experiment is done but was omitted or failed, so its duration is not used for the estimate.
+    /// Records that the experiment was omitted or deferred, or failed, so its duration is not used for the estimate.
     void skipped(std::size_t index);
     /// Remaining seconds. Experiment `index` has run for `elapsed` seconds and completed the share `done`.
     [[nodiscard]] double seconds(std::size_t index, double elapsed, double done) const;
@@ -42,7 +42,7 @@ struct Progress {
 
 /// The parameters of a run except its record.
 struct Conditions {
-    std::span<const Experiment> experiments;  ///< at least those of the record
+    std::span<const Experiment> experiments;  ///< at least the experiments of the record
     Context context;                          ///< passed to each experiment, with its own callbacks
     std::string no_gpu = "there is no GPU";   ///< reason, if context.gpu is -1
     GpuReader state;                          ///< reads the GPU's state; empty: it stays unknown

@@ -27,8 +27,8 @@ constexpr gpu::Geometry usual_geometry(const gpu::Variant& variant) {
     return {variant.tables == gpu::TableMemory::replicated ? 1024u : 256u, 0};
 }
 
-/// One key, a random text and libcrypto's output, all prepared once. In ECB and CTR, any prefix of the text can also be
-/// tried.
+/// One key, a random text and libcrypto's output, all prepared once. The modes are ECB and CTR, so work can also run on
+/// any prefix of the text.
 class Trial {
 public:
     /// Enqueues the work on the trial's stream.
@@ -78,7 +78,7 @@ public:
     /// Returns a callback that maps shares to the range `from` to `to` of an experiment's progress.
     static Told part_of(const Context& context, double from, double to);
 
-    /// speed() of several subjects, measured in turn.
+    /// Returns the speed() of several subjects, measured in turn.
     [[nodiscard]] std::vector<Summary> speeds(const Effort& effort, const std::vector<Subject>& subjects,
                                               std::size_t bytes, const Told& told) const;
     /// Returns the speed of each variant with the best thread-block size among `threads`. Variants with a copy of the

@@ -10,7 +10,7 @@
 namespace warpaes::provider {
 
 struct Algorithm {
-    const char* names;  ///< as in the default provider, including OIDs
+    const char* names;  ///< the same names as in the default provider, including OIDs
     Kind kind;
     unsigned mode;  ///< EVP_CIPH_*_MODE
     bool aead;
@@ -51,7 +51,7 @@ struct CipherCalls {
     void* (*create)(void* provider);
     void (*free)(void* context);
     void* (*copy)(void* context);
-    /// For both directions.
+    /// Initializes encryption if `enc` is set, and decryption otherwise.
     int (*init)(void* context, const unsigned char* key, std::size_t keylen, const unsigned char* iv, std::size_t ivlen,
                 const OSSL_PARAM params[], bool enc);
     OSSL_FUNC_cipher_update_fn* update;
@@ -107,7 +107,7 @@ inline constexpr std::size_t not_set = ~std::size_t{0};
 /// Lengths for TLS 1.2 records in GCM and CCM: the fixed and the explicit parts of the IV, and the associated data.
 inline constexpr std::size_t tls_fixed_bytes = 4, tls_explicit_bytes = 8, tls_aad_bytes = 13;
 
-/// OSSL_CIPHER_PARAM_AEAD_IV_GENERATED, which OpenSSL defines since version 3.4.
+/// OSSL_CIPHER_PARAM_AEAD_IV_GENERATED, which OpenSSL has defined since version 3.4.
 inline constexpr const char* iv_generated = "iv-generated";
 
 // Parameter lists that several ciphers share.
@@ -132,8 +132,8 @@ inline bool set_uint(const Context* context, OSSL_PARAM params[], const char* na
     WARPAES_RAISE(context, PROV_R_FAILED_TO_SET_PARAMETER);
     return false;
 }
-/// Fast path for EVP, which queries a single length whenever a key or an IV is set. Returns 1 if `params` was such a
-/// query, which has then been answered.
+/// Fast path for EVP, which queries a single length whenever a key or an IV is set. Returns 1 if `params` is such a
+/// query and was answered, otherwise 0.
 inline int answer_length(OSSL_PARAM params[], std::size_t keylen, std::size_t ivlen) noexcept {
     if (params == nullptr || params[0].key == nullptr || params[1].key != nullptr) return 0;
     if (std::strcmp(params[0].key, OSSL_CIPHER_PARAM_KEYLEN) == 0) return OSSL_PARAM_set_size_t(params, keylen);

@@ -22,8 +22,8 @@ namespace {
 
 std::atomic<std::uint64_t> forked{0};
 
-/// Returns the number of forks between the first process and this process. The module is never unloaded, so the handler
-/// stays valid.
+/// Returns the number of fork() calls between the process that first called this function and this process. The module
+/// is never unloaded, so the handler stays valid.
 std::uint64_t forks() noexcept {
     static const int registered = ::pthread_atfork(nullptr, nullptr, [] { forked.fetch_add(1); });
     (void)registered;
@@ -46,7 +46,7 @@ bool Bulk::wants(std::uint64_t bytes) const noexcept {
 }
 
 bool Bulk::on_device(const void* in, const void* out) const noexcept {
-    // The query calls CUDA, which a process created by fork() must not do.
+    // device_of() calls CUDA, which a process created by fork() must not do.
     if (!settings_.device_memory || forks() != 0 || all_memory_is_the_hosts()) return false;
     const auto lies_there = [](const void* p) { return p != nullptr && device_of(p) >= 0; };
     return lies_there(in) || lies_there(out);
@@ -83,7 +83,7 @@ Engine* Bulk::engine(Slot& slot, bool cpus, bool waits) noexcept {
     } catch (...) {
         // The provider works without an engine. `warpaes provider check` reports a missing backend.
     }
-    // The parent's entry is not freed, because its threads do not exist in this process and its locks may be held.
+    // The parent's engine is not freed: its threads do not exist in this process, and its locks may be held.
     if (const Made* const next = new (std::nothrow) Made{here, engine}) {
         slot.made.store(next, std::memory_order_release);
     } else {
@@ -101,7 +101,7 @@ Engine* Bulk::engine_of_cpus() noexcept {
 Bulked Bulk::run(Kind kind, const BulkRun& r) noexcept {
     const bool here = !on_device(r.input, r.output);
     if (here && r.bytes < settings_.threshold) return Bulked::untouched;
-    // CPU kernels cannot access device memory.
+    // CPU kernels cannot access device memory, so without the engine, such an update fails.
     Bulked outcome = here ? Bulked::untouched : Bulked::failed;
     Engine* const engine = this->engine(any_, false, false);
     if (engine == nullptr) return outcome;

@@ -27,7 +27,7 @@ struct BulkRun {
     const std::uint8_t* input;
     std::uint8_t* output;
     std::uint64_t bytes;
-    std::uint64_t first_block;  ///< GCM: number in the message of the first block
+    std::uint64_t first_block;  ///< GCM: the first block's index in the message
     std::uint8_t* digest;       ///< GCM: receives the GHASH digest of these blocks, 16 bytes
 };
 
@@ -42,10 +42,12 @@ class Bulk {
 public:
     explicit Bulk(const Settings& settings) : settings_(settings) {}
 
-    /// Processes an update with the engine if this pays off, or if its text is in device memory. Never throws.
+    /// Processes an update with the engine if the plan predicts a gain, or if the text is in device memory. Never
+    /// throws.
     Bulked run(Kind kind, const BulkRun& run) noexcept;
 
-    /// Returns this process's engine without GPUs, which is created if necessary, or null if memory is exhausted.
+    /// Returns this process's engine without GPUs. Creates the engine if necessary. Returns null if it cannot be
+    /// created.
     Engine* engine_of_cpus() noexcept;
 
     /// Returns whether an update of `bytes` bytes is long enough for run().

@@ -1,4 +1,4 @@
-// CCM with the interface of the default provider: the complete text in one update.
+// CCM with the default provider's interface, which requires the complete text in one update.
 #include <openssl/crypto.h>
 
 #include "aes/cmac.hpp"
@@ -43,7 +43,8 @@ bool set_iv(Ccm& c, std::size_t length) noexcept {
     return true;
 }
 
-/// Adds B0, the encoded length and the associated data to the MAC.
+/// Adds B0 and the associated data, preceded by its encoded length, to the MAC. Does nothing if there is no associated
+/// data.
 void add_aad(Ccm& c, const Byte* aad, std::size_t bytes) noexcept {
     if (bytes == 0) return;
     c.nonce[0] |= 0x40;
@@ -238,7 +239,7 @@ int ccm_get_ctx_params(void* context, OSSL_PARAM params[]) noexcept {
         OSSL_PARAM* const p = OSSL_PARAM_locate(params, name);
         if (p == nullptr) continue;
         if (iv_length(c) > p->data_size) return WARPAES_RAISE(&c, PROV_R_INVALID_IV_LENGTH);
-        // Copies as many bytes as fit, but does not read past the end of the IV, as the default provider does.
+        // Copies as many bytes as fit. Unlike the default provider, never reads past the end of the IV.
         const std::size_t bytes = p->data_size < sizeof c.iv ? p->data_size : sizeof c.iv;
         if (OSSL_PARAM_set_octet_string(p, c.iv, bytes) != 1 && OSSL_PARAM_set_octet_ptr(p, c.iv, bytes) != 1) {
             return WARPAES_RAISE(&c, PROV_R_FAILED_TO_SET_PARAMETER);
@@ -292,7 +293,8 @@ int ccm_final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*out
     Byte out = 0;
     *outl = 0;
     if (!c.key_set) return 0;
-    // Encryption of a text sets `tag_set`; decryption resets `iv_set`.
+    // The message is open until its text has been processed: encryption then sets `tag_set`, and decryption resets
+    // `iv_set`.
     const bool open = c.iv_set && !(c.enc && c.tag_set);
     if (open && !crypt_any(c, &out, outl, &in, 0)) return 0;
     *outl = 0;

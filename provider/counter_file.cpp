@@ -34,8 +34,8 @@ int open_file(const char* path) noexcept {
     return ::open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 }
 
-/// Holds the file's lock during its lifetime. The lock belongs to the process, and is shared by its threads and by all
-/// its descriptors of the file.
+/// Holds the file's lock while this object exists. The lock belongs to the process: all its threads, and all its
+/// descriptors of the file, share the lock.
 class Lock {
 public:
     Lock(int file, bool patient) noexcept : file_(file) {
@@ -66,7 +66,8 @@ private:
     bool held_ = false;
 };
 
-/// Reads the file's numbers, which are zeros if it is new or was truncated. Returns false if it is not a counter file.
+/// Reads the file's numbers, which are zeros if the file is new or was truncated. Returns false if the file cannot be
+/// read or is not a counter file.
 bool read_numbers(int file, Numbers& numbers) noexcept {
     char bytes[sizeof numbers + 1];
     const ssize_t n = ::pread(file, bytes, sizeof bytes, 0);
@@ -82,7 +83,8 @@ bool read_numbers(int file, Numbers& numbers) noexcept {
     return n == sizeof numbers;  // a longer file belongs to a different version
 }
 
-/// Returns whether the file may have this size. A write beyond the limit would kill the process.
+/// Returns whether RLIMIT_FSIZE permits a file of `bytes` bytes. A write beyond the limit would kill the process
+/// (SIGXFSZ).
 bool may_write(std::size_t bytes) noexcept {
     rlimit limit{};
     return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes;
@@ -92,7 +94,7 @@ bool may_write(std::size_t bytes) noexcept {
 
 int CounterFile::file() noexcept {
     struct stat about {};
-    // Some hosts close descriptors that they did not open, so the descriptor may now belong to a different file.
+    // Some programs close descriptors that they did not open, so the descriptor may now belong to a different file.
     const bool ours = file_ >= 0 && ::fstat(file_, &about) == 0 && about.st_dev == device_ && about.st_ino == inode_;
     if (ours && about.st_nlink != 0) return file_;
     if (ours) ::close(file_);
@@ -113,8 +115,8 @@ bool CounterFile::open(const std::string& path, std::string& why) {
         std::atomic_flag& flag;
         ~Free() { flag.clear(std::memory_order_seq_cst); }
     } const free{busy_};
-    // Only the thread that holds `busy_` reads the name. The name changes atomically, so a child of fork() has either
-    // the old or the new name.
+    // Only the thread that holds `busy_` reads the name. The name changes atomically, so a child of fork() inherits
+    // either the old or the new name.
     std::unique_ptr<const std::string> before(path_.exchange(new std::string(path), std::memory_order_acq_rel));
     const bool same = before != nullptr && *before == path;
     if (!same) {

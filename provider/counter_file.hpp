@@ -16,16 +16,16 @@ namespace warpaes::provider {
 /// could hold for a long time, and releases no lock in a child process.
 class CounterFile {
 public:
-    /// Starts using a file. Returns false, with the reason in `why`, if the file cannot be opened or is not a counter
-    /// file.
+    /// Opens the file that add() updates. Returns false, with the reason in `why`, if the file cannot be opened or is
+    /// not a counter file.
     bool open(const std::string& path, std::string& why);
     [[nodiscard]] bool is_open() const noexcept { return path_.load(std::memory_order_acquire) != nullptr; }
 
     void add(Kind kind, Where where, std::uint64_t calls, std::uint64_t bytes) noexcept;
     void add_load() noexcept;
 
-    /// For a fork() handler in the child. The parent will write the waiting counts, and `busy_` may be held by a thread
-    /// that does not exist in the child.
+    /// Must be called in a child of fork(). Drops the waiting counts, which the parent writes, and releases `busy_`,
+    /// whose holder may be a thread that does not exist in the child.
     void forked() noexcept;
 
 private:

@@ -1,5 +1,5 @@
-// Counts of the provider's work: calls and bytes, by algorithm and by backend. The counts are kept in the process and,
-// if the configuration names a file, also in that file, summed over all processes that use it.
+// Counts of the provider's work: calls and bytes, by algorithm and by the place where the work ran. The counts are kept
+// in the process and, if the configuration names a file, also in that file, summed over all processes that use it.
 #pragma once
 
 #include <array>
@@ -39,13 +39,13 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 /// Returns the counters of this process only.
 Counters& process_counters() noexcept;
-/// Starts to count also in a file. Returns false, with the reason in `why`, if the file cannot be opened.
+/// Also adds all later counts to a file. Returns false, with the reason in `why`, if the file cannot be opened.
 bool share_counters(const std::string& path, std::string& why);
-/// Adds to the process's counters and to the file.
+/// Adds calls and bytes to the process's counters and to the file.
 void count(Kind kind, Where where, std::uint64_t calls, std::uint64_t bytes) noexcept;
 void count_load() noexcept;
 
-/// A context's local count, because an atomic addition to a shared counter costs as much as a short message.
+/// A context's local count. An atomic addition to a shared counter for each call would cost as much as a short message.
 struct Tally {
     Kind kind;
     std::uint32_t calls;

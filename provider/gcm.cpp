@@ -175,7 +175,7 @@ bool crypt(Gcm& c, const Byte* in, Byte* out, std::size_t bytes) noexcept {
 void finish(Gcm& c) noexcept {
     GcmMessage& m = c.message;
     const std::uint64_t last = m.text_bytes != 0 ? m.text_bytes : m.aad_bytes;
-    // The first block completes the current block, whose bytes are already in the digest. The second contains the
+    // The first block completes the current block, whose bytes are already in the digest. The second block contains the
     // lengths.
     Byte blocks[32] = {};
     const Block lengths = store_element(length_block(m.aad_bytes, m.text_bytes));
@@ -239,7 +239,7 @@ bool set_iv_fixed(Gcm& c, const Byte* iv, std::size_t bytes) noexcept {
     return true;
 }
 
-/// Processes a TLS 1.2 record in place. It consists of the explicit part of the IV, the text and the tag.
+/// Processes a TLS 1.2 record in place. The record consists of the explicit part of the IV, the text and the tag.
 bool tls_record(Gcm& c, Byte* out, std::size_t* written, const Byte* in, std::size_t bytes) noexcept {
     const auto crypt_record = [&]() -> bool {
         if (!c.key_set || out != in || bytes < tls_explicit_bytes + tag_bytes) return false;
@@ -387,7 +387,7 @@ int gcm_init(void* context, const Byte* key, std::size_t keylen, const Byte* iv,
         clear_registers();
         c.key_set = true;
         c.tls_enc_records = 0;
-        // The message ends, whereas the default provider would continue with a counter of zero.
+        // A new key ends the message. The default provider would continue it with a counter of zero.
         if (c.iv_state == IvState::copied) c.iv_state = IvState::finished;
     }
     return gcm_set_ctx_params(context, params);

@@ -1,5 +1,5 @@
-// GCM-SIV (RFC 8452) with the parameters that OpenSSL defines for it since version 3.2: associated data in any number
-// of updates, and the text in one update.
+// GCM-SIV (RFC 8452) with the parameters that OpenSSL has defined for it since version 3.2: associated data in any
+// number of updates, and the text in one update.
 #include <openssl/crypto.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct GcmSiv : Context {
     std::uint8_t* aad;  ///< all associated data so far
     std::size_t aad_bytes, aad_room, keylen;
     bool enc, key_set, iv_set, tag_set, done, speed;
-    bool failed;  ///< the final call also fails, and does not check the tag of an empty text
+    bool failed;  ///< processing the text failed, so the final call also fails instead of processing an empty text
 };
 
 void drop_aad(GcmSiv& c) noexcept {

@@ -80,7 +80,7 @@ int block_update(void* context, Byte* out, std::size_t* outl, std::size_t outsiz
         return 1;
     }
 
-    // The CPU copies waiting input, but cannot read device memory.
+    // Waiting input is copied by the CPU, which cannot read device memory.
     if (c.device_memory && c.provider->settings()->bulk->on_device(in, out)) {
         return WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED);
     }
@@ -125,7 +125,8 @@ int block_update(void* context, Byte* out, std::size_t* outl, std::size_t outsiz
     return 1;
 }
 
-/// Removes the padding. This is not constant-time, because EVP assumes that padding is authenticated.
+/// Removes the padding, but not in constant time: like the default provider, assumes that the ciphertext has been
+/// authenticated.
 int unpad(Generic& c) noexcept {
     const unsigned pad = c.buf[15];
     if (pad == 0 || pad > 16) return WARPAES_RAISE(&c, PROV_R_BAD_DECRYPT);
@@ -172,7 +173,7 @@ int block_final(void* context, Byte* out, std::size_t* outl, std::size_t outsize
     return 1;
 }
 
-/// Returns the size in bytes of a text of this length, which may be in bits for CFB1.
+/// Returns the number of bytes of a text. `length` is in bits if CFB1 uses bit lengths (`use_bits`).
 std::size_t bytes_of(const Generic& c, std::size_t length) noexcept {
     return c.use_bits && c.tally.kind == Kind::cfb1 ? length / 8 + (length % 8 != 0 ? 1 : 0) : length;
 }
@@ -305,7 +306,7 @@ int generic_set_ctx_params(void* context, const OSSL_PARAM params[]) noexcept {
     }
     if (!get_uint(&c, params, OSSL_CIPHER_PARAM_NUM, value, given)) return 0;
     if (given) {
-        // OpenSSL releases differ. Some accept any number and read past the block.
+        // OpenSSL releases differ: some releases accept any number and read past the block.
         if (value >= sizeof c.buf) return WARPAES_RAISE(&c, PROV_R_FAILED_TO_GET_PARAMETER);
         c.num = value;
     }

@@ -53,8 +53,9 @@ void* new_generic(void* provider) noexcept {
 inline constexpr std::size_t cleaned_bytes = 2048;
 static_assert(cleaned_bytes <= cpu::update_table_bytes);
 
-/// Wraps all the work on an update of `bytes` bytes, because the code around a kernel leaves as much text in registers
-/// and on the stack as the kernel itself.
+/// Calls `work`, which processes an update of `bytes` bytes, and cleans up if the update is long. `work` is the
+/// complete update, because the code around a kernel leaves as much text in registers and on the stack as the kernel
+/// itself.
 template <typename Work>
 auto cleaned(std::size_t bytes, const Work& work) {
     if (bytes < cleaned_bytes) [[likely]]

@@ -14,18 +14,18 @@ struct Key {
     std::uint8_t bytes[32];
     std::uint32_t length;  ///< length of `bytes`
     std::uint32_t rounds;  ///< 0 if no key is set
-    bool inverse;          ///< schedule of the equivalent inverse cipher
+    bool inverse;          ///< whether `schedule` is for the equivalent inverse cipher
     const cpu::serial::Kernels* serial;
 
     void set(const std::uint8_t* key, std::size_t key_bytes, bool inverse_cipher) noexcept;
     [[nodiscard]] bool is_set() const noexcept { return rounds != 0; }
-    /// Processes one block. `to` may be equal to `from`.
+    /// Encrypts one block or, with an inverse schedule, decrypts it. `to` may be equal to `from`.
     void block(const std::uint8_t* from, std::uint8_t* to) const {
         (inverse ? serial->ecb_inverse : serial->ecb)(schedule, from, to, 1);
     }
 };
 
-/// The powers of H for GHASH, for keys with the cipher's schedule. Most of the powers are computed on first use,
+/// The powers of H for GHASH, for keys with an encryption schedule. Most of the powers are computed on first use,
 /// because a key may serve only one short message.
 struct HashPowers {
     alignas(64) std::uint8_t powers[cpu::update_powers_bytes];

@@ -121,7 +121,7 @@ const OSSL_PARAM* gettable_provider_params(void* /*context*/) noexcept {
     }
 }
 
-/// Describes the kernels in use, or the reason why the provider offers no algorithms.
+/// Returns a description of the kernels in use, or the reason why the provider offers no algorithms.
 const char* about(const Settings& s) {
     static thread_local std::string text;
     text = "warpaes " WARPAES_VERSION ", ";

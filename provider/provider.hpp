@@ -108,7 +108,7 @@ inline bool overlap_in_part(const void* in, std::size_t in_bytes, const void* ou
         }                                                                         \
     } while (0)
 
-/// Writes random bytes from libcrypto, from a separate library context.
+/// Writes random bytes that libcrypto generates in a separate library context.
 bool random_bytes(std::uint8_t* to, std::size_t bytes) noexcept;
 
 using Dispatch = void (*)();

@@ -103,7 +103,7 @@ const Settings& settings_of(const std::function<const char*(const char*)>& get) 
     } catch (const Bad& bad) {
         wrong = bad.sentence;
     }
-    // The provider offers its ciphers even if the user may not write to the file.
+    // The provider offers its ciphers even if the user may not write to the counter file.
     std::string uncounted;
     if (!wanted.counters.empty() && !share_counters(wanted.counters, uncounted)) wanted.uncounted = uncounted;
     Known& list = known();

@@ -16,7 +16,7 @@ struct Settings {
     std::string backend;          ///< auto, or the name of a backend
     int device = -1;              ///< CUDA device number; -1: the engine's choice
     unsigned threads = 1;         ///< 0: the engine's choice
-    std::uint64_t threshold = 0;  ///< at this many bytes and above, the engine is queried
+    std::uint64_t threshold = 0;  ///< for updates of this many bytes or more, the engine makes a plan
     bool cbc = false;
     bool device_memory = false;  ///< whether applications may pass pointers to device memory
     std::string counters;
@@ -29,7 +29,7 @@ struct Settings {
 
 /// Reads a section. `get(name)` returns a parameter's text or null. If a value is invalid, the provider stays active,
 /// offers no algorithms and reports the reason. OpenSSL 3.0 would drop the messages of a provider that cannot be
-/// activated. With an active provider, the host continues with OpenSSL's own algorithms.
+/// activated. With an active provider, the program continues with OpenSSL's own algorithms.
 const Settings& settings_of(const std::function<const char*(const char*)>& get);
 
 /// Minimum threshold for the engine, regardless of the section. For less data, planning would cost more than the work.

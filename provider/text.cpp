@@ -39,7 +39,7 @@ Bulked run_in_engine(Generic& c, Mode mode, Direction direction, Byte* out, cons
                                                             .digest = nullptr});
 }
 
-/// Processes many bytes in the engine, and fewer bytes with the kernels. Subtracts the bytes that the engine counts
+/// Processes a long text in the engine, and a short text with the kernels. Subtracts the bytes that the engine counts
 /// from `counted`. Returns false if the engine failed and the kernels cannot process the bytes either.
 bool run_any(Generic& c, Mode mode, Direction direction, Byte* out, const Byte* in, std::size_t bytes,
              std::size_t& counted) noexcept {
@@ -53,7 +53,7 @@ bool run_any(Generic& c, Mode mode, Direction direction, Byte* out, const Byte* 
     return true;
 }
 
-/// Decrypts, and sets the chain to `next`, which was read before the text could be overwritten.
+/// Decrypts the text, and sets the chain to `next`, which was read before the text could be overwritten.
 bool decrypt_chained(Generic& c, Mode mode, Byte* out, const Byte* in, std::size_t bytes, const Block& next,
                      std::size_t& counted) noexcept {
     if (!run_any(c, mode, Direction::decrypt, out, in, bytes, counted)) return false;
@@ -120,7 +120,7 @@ void start_block(Generic& c, Byte* out, const Byte* in, std::size_t bytes, const
     c.num = static_cast<unsigned>(bytes);
 }
 
-/// Computes to = a ^ b; `to` may be `a`.
+/// Computes to = a ^ b; `to` may be equal to `a`.
 void add_block(Byte* to, const Byte* a, const Byte* b) noexcept {
     std::uint64_t x[2], y[2];
     std::memcpy(x, a, 16);
@@ -143,7 +143,7 @@ int cfb(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
         if (c.enc) {
             c.key.serial->cfb(c.key.schedule, c.iv, in, out, blocks);
         } else if (blocks <= 2) {
-            // For so few blocks, a wide kernel would be slower. `before` contains the preceding ciphertext blocks,
+            // For one or two blocks, a wide kernel would be slower. `before` contains the preceding ciphertext blocks,
             // which are saved because the text may be overwritten.
             Byte before[32], last[16];
             std::memcpy(before, c.iv, 16);
@@ -174,7 +174,8 @@ int ofb(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     return 1;
 }
 
-/// Returns the last 16 bytes of the chain followed by `bytes` ciphertext bytes. Call it before the text is overwritten.
+/// Returns the last 16 bytes of the chain followed by `bytes` ciphertext bytes. Call this function before the text is
+/// overwritten.
 Block next_window(const Byte* chain, const Byte* text, std::size_t bytes) noexcept {
     Block window;
     const std::size_t n = std::min<std::size_t>(bytes, 16);
@@ -247,7 +248,8 @@ int ctr(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     return counted_update(c, counted);
 }
 
-/// Processes text in device memory: only complete blocks, in ECB or CTR, whose only state between updates is a counter.
+/// Processes complete blocks of text in device memory, in ECB or CTR. To update the state of any other mode, the CPU
+/// would have to read the text.
 int text_on_device(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     const bool is_ctr = c.tally.kind == Kind::ctr;
     if ((!is_ctr && c.tally.kind != Kind::ecb) || bytes % 16 != 0 || (is_ctr && c.num != 0)) return 0;

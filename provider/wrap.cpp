@@ -1,4 +1,5 @@
-// Key wrap (RFC 3394, RFC 5649) with the interface of the default provider. INV exchanges the cipher and its inverse.
+// Key wrap (RFC 3394, RFC 5649) with the interface of the default provider. Algorithms with INV in their names exchange
+// the cipher and its inverse.
 #include <openssl/crypto.h>
 
 #include "aes/key_wrap.hpp"
@@ -9,7 +10,7 @@ namespace warpaes::provider {
 
 namespace {
 
-/// The same limit as CRYPTO128_WRAP_MAX.
+/// The limit for the length of a text, equal to libcrypto's CRYPTO128_WRAP_MAX.
 constexpr std::size_t most_wrapped_bytes = std::size_t{1} << 31;
 
 struct Wrap : Generic {
@@ -20,7 +21,7 @@ auto cipher_of(const Key& key) noexcept {
     return [&key](Block& block) { key.block(block.data(), block.data()); };
 }
 
-/// Wraps the text after the first 8 bytes of `out`.
+/// Wraps `bytes` bytes of text, which start 8 bytes after `out`, in place.
 void wrap_in_place(const Key& key, Semiblock a, Byte* out, std::size_t bytes) noexcept {
     Block work;
     wrap(a, out + semiblock_bytes, bytes / semiblock_bytes, cipher_of(key), work);

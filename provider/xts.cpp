@@ -60,7 +60,7 @@ int xts_cipher(void* context, Byte* out, std::size_t* outl, std::size_t /*outsiz
     if (!c.key_set || !c.iv_set || out == nullptr || in == nullptr || inl < 16) return 0;
     if (inl > most_unit_bytes) return WARPAES_RAISE(&c, PROV_R_XTS_DATA_UNIT_IS_TOO_LARGE);
     WARPAES_REFUSE_OVERLAP(&c, in, inl, out, inl);
-    // The direction is that of the key's schedule, even if a different direction was set after the key.
+    // The key's schedule determines the direction, even if a different direction was set after the key.
     const Direction direction = c.key.inverse ? Direction::decrypt : Direction::encrypt;
     const bool on_device = c.device_memory && c.provider->settings()->bulk->on_device(in, out);
     if (inl % 16 == 0 && inl <= 16 * cpu::serial::few_blocks && !on_device) {

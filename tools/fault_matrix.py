@@ -28,7 +28,7 @@ RESULTS = ROOT / "bench/results/robustness"
 def part_of(row: dict) -> str:
     if not row["call"].startswith("cuda"):
         return "system calls"
-    return "CUDA calls, GPU asked for" if row["work"].endswith("_cuda") else "CUDA calls, GPU chosen"
+    return "CUDA calls, GPU requested" if row["work"].endswith("_cuda") else "CUDA calls, GPU chosen"
 
 
 def summarize(rows: list[dict]) -> list[dict]:

@@ -110,7 +110,7 @@ def plan_of(total: int, size: int, instance: dict, inputs: dict, costs: Costs, h
     reads, writes = requests_of(size)
     jobs = math.ceil(objects / inputs["manifest_rows"])
     shared = [
-        Limit(inputs["prefixes"] * store["writes_per_second_and_prefix"] / writes, "writes of the store"),
+        Limit(inputs["prefixes"] * store["writes_per_second_and_prefix"] / writes, "store writes"),
         Limit(inputs["prefixes"] * store["reads_per_second_and_prefix"] / reads, "reads of the store"),
         Limit(jobs / costs.driver, "drivers"),
     ]
@@ -160,7 +160,7 @@ def checks_of(record: dict) -> list[Check]:
                 "cores": row["objects"] * max(per_object / min(workers, cores), (per_object + store) / cores),
                 "latency": row["objects"] * 2 * row["latency"] / (row["threads"] * workers),
             }
-            what = f"{row['objects']:,} objects, answers after {1000 * row['latency']:.0f} ms, workers: {workers}"
+            what = f"{row['objects']:,} objects, responses after {1000 * row['latency']:.0f} ms, workers: {workers}"
             check(what, row[f"seconds_{workers}"] * row["objects"], limits)
     for row in record["large"]:
         if row.get("store_cpu"):

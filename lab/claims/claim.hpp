@@ -25,15 +25,16 @@ struct Claim {
     Kind kind = Kind::conclusion;
     std::string says;        ///< the published statement, paraphrased, with its figures
     std::string experiment;  ///< key of the experiment that measures it; empty if none does
-    std::string rule;  ///< conclusion: when it holds; otherwise where the figures are shown, or why there are none
+    /// For a conclusion, when it holds; otherwise, where the figures are shown, or why there are none.
+    std::string rule;
     /// For a published conclusion: its location, its words, their translation (empty if they are English), and their
     /// subject.
     std::string place, original, translation, series, sizes, condition, baseline;
     /// For a conclusion: the part of the machine that limits the speed of the measured subjects on current GPUs; empty
     /// if there is no single limit. "(counted)" means that the profiler counted it (docs/lab-profile.md).
     std::string limit;
-    bool whole_run =
-        false;  ///< conclusion: `--quick` does not measure the sizes that the rule needs, so it is not judged
+    /// For a conclusion: `--quick` does not measure the sizes that the rule needs, so a quick record is not judged.
+    bool whole_run = false;
     /// Throws Missing if the record lacks a figure that the rule needs.
     Verdict (*judge)(const Figures& figures) = nullptr;
 };
@@ -42,18 +43,18 @@ struct Claim {
 struct Source {
     Paper paper = Paper::ours;
     std::string reference, language;
-    std::string link, link_is;  ///< an address, and a description if it does not lead to the paper; both may be empty
+    std::string link, link_is;  ///< an address, and its target's description unless it is the paper; may be empty
 };
 
 /// Returns all claims, in the order of the papers.
 std::span<const Claim> all_claims();
 /// Returns all papers, in their order.
 std::span<const Source> all_sources();
-/// Returns the claim `id`. Throws std::out_of_range.
+/// Returns the claim `id`. Throws std::out_of_range if it does not exist.
 const Claim& claim_of(const std::string& id);
 
-/// The verdict on one conclusion. It is `open`, with the reason, if the record lacks the figures, or was made on a
-/// machine under load.
+/// Returns the verdict on one conclusion. The verdict is `open`, with the reason, if the record lacks the figures or
+/// was made on a machine under load.
 Verdict judge(const Claim& claim, const Record& record);
 /// Replaces the verdicts in the results of all experiments with the verdicts of the current rules.
 void judge(Record& record);

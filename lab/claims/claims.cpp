@@ -115,8 +115,8 @@ void refresh(Record& record) {
                                        "Published: GeForce GTX 285; of one table, with round keys in shared memory.");
                 }
             }
-            // Older builds showed these series as published. However, a maximum is not a curve, and a share of a
-            // measured figure is not a figure of the paper.
+            // Older builds marked these series as published. However, one of them is a maximum, not a curve, and the
+            // other is a share of a measured figure, not a figure of the paper.
             std::erase_if(panel.series, [](const Series& s) {
                 return s.role == Series::Role::published &&
                        (s.name == "published, at most" || s.name == "published: at most 7 % more with four");

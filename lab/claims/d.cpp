@@ -46,11 +46,12 @@ struct Surface {
 Holds badly(const Ratio& r) {
     return at_both_ends(r, [](double x) { return x >= 2 ? Holds::yes : x >= 1 + tie ? Holds::partly : Holds::no; });
 }
-constexpr double slightly = 0.85;  ///< share of AES-NI's speed: "tek neznatno zaostaju"
+/// The minimum speed, relative to AES-NI, for "tek neznatno zaostaju" (only slightly slower).
+constexpr double slightly = 0.85;
 bool is_close(double x) {
     return x >= slightly && x < 1 + tie;
 }
-/// Returns whether the ratio's range has parts on both sides of the threshold for "close".
+/// Returns whether the ratio's range extends beyond both ends of the range that counts as close.
 bool is_around(const Ratio& r) {
     return r.low < slightly && r.high >= 1 + tie;
 }
@@ -69,7 +70,7 @@ Verdict small_data(const Figures& figures) {
                     size_of(s.cuda.x()[0]), times(cpp.value), times(ni.value)));
 }
 
-/// Returns the additional nanoseconds of the smallest buffer compared with the best buffer, for one file.
+/// Returns the additional nanoseconds that one file takes with the smallest buffer, compared with the best buffer.
 Figure lost_by_small_buffer(const Surface& s, std::size_t file) {
     const Figure small = s.cuda.at(file, 0), best = best_of(s.cuda, file);
     const double bytes = s.cuda.x()[file];
@@ -89,8 +90,8 @@ Verdict small_buffers(const Figures& figures) {
     }
     return verdict(
         by_count(grows),
-        fmt::format("Through a buffer of {} the GPU takes longer than through the best, by {:.2g} ms with a "
-                    "file of {} and by {:.2g} s with one of {}; that grows at {} of {} steps.",
+        fmt::format("Through a buffer of {} the GPU takes longer than through the best buffer, by {:.2g} ms with a "
+                    "file of {} and by {:.2g} s with a file of {}; the difference grows at {} of {} steps.",
                     size_of(s.buffer_bytes(0)), lost_by_small_buffer(s, 1).value / 1e6, size_of(s.cuda.x()[1]),
                     less.value / 1e9, size_of(s.cuda.x().back()), grows.is, grows.of));
 }
@@ -108,8 +109,8 @@ Verdict large_against_ni(const Figures& figures) {
     const Surface s(figures, surfaces[0]);
     const Ratio r = s.largest_against(s.ni);
     return verdict(close(r),
-                   fmt::format("With a file of {}, both through a buffer of {}, the GPU does {:.0f} % of what "
-                               "AES-NI does on one thread.",
+                   fmt::format("With a file of {}, both through a buffer of {}, the GPU reaches {:.0f} % of the "
+                               "speed of AES-NI on one thread.",
                                size_of(s.cuda.x().back()), size_of(s.buffer_bytes(s.last_buffer())), 100 * r.value));
 }
 
@@ -185,7 +186,7 @@ Verdict one_large_transfer(const Figures& figures) {
     const Figure large = s.cuda.at(last_file(s.cuda), s.last_buffer()), small = s.cuda.at(last_file(s.cuda), 0);
     const Ratio r = over(large, small);
     return verdict(badly(r),
-                   fmt::format("The largest file goes through a buffer of {} at {} and through one of {} at {}, "
+                   fmt::format("The largest file goes through a buffer of {} at {} and through a buffer of {} at {}, "
                                "{} as fast.",
                                size_of(s.buffer_bytes(s.last_buffer())), gb_per_s(large), size_of(s.buffer_bytes(0)),
                                gb_per_s(small), times(r.value)));
@@ -201,9 +202,10 @@ Verdict kernel_is_fast(const Figures& figures) {
                      [](double x) { return x < 0.25  ? Holds::yes
                                            : x < 0.5 ? Holds::partly
                                                      : Holds::no; }),
-        fmt::format("With the largest file and buffer CUDA does {}, its kernel alone {}: the kernel takes {} "
-                    "of the time.",
-                    gb_per_s(whole), gb_per_s(kernel), percent(share.value)));
+        fmt::format(
+            "With the largest file and buffer, CUDA reaches {}, and its kernel alone reaches {}: the kernel takes {} "
+            "of the time.",
+            gb_per_s(whole), gb_per_s(kernel), percent(share.value)));
 }
 
 Verdict stronger_gpus(const Figures& figures) {
@@ -256,8 +258,8 @@ Verdict combinations(const Figures& figures) {
         at_both_ends(r, [](double x) { return x >= 1.05      ? Holds::yes
                                               : x >= 1 + tie ? Holds::partly
                                                              : Holds::no; }),
-        fmt::format("{:.0f} threads a thread block do {}, {:.0f} do {}.", speed.x()[best], gb_per_s(speed[best]),
-                    speed.x()[worst], gb_per_s(speed[worst])));
+        fmt::format("{:.0f} threads per thread block reach {}, and {:.0f} reach {}.", speed.x()[best],
+                    gb_per_s(speed[best]), speed.x()[worst], gb_per_s(speed[worst])));
 }
 
 Verdict model_fit(const Figures& figures) {
@@ -293,8 +295,10 @@ Verdict calculator(const Figures& figures) {
         ++of;
         full += ours[i].value == theirs[i].value ? 1 : 0;
     }
-    return verdict(all_or_most(full, of),
-                   fmt::format("The calculator finds {} of these {} sizes full on compute capability 2.1.", full, of));
+    return verdict(
+        all_or_most(full, of),
+        fmt::format("According to the calculator, {} of these {} sizes reach all warps on compute capability 2.1.",
+                    full, of));
 }
 
 Verdict cpu_freed_of_aes_ni(const Figures& figures) {
@@ -302,9 +306,10 @@ Verdict cpu_freed_of_aes_ni(const Figures& figures) {
     const Row row = Figures::row(panel, "largest file and buffer");
     const Figure gpu = row.at(std::string(cuda_name)), ni = row.at(std::string(ni_name));
     const Ratio r = over(ni, gpu);
-    return verdict(by_gain(r, 2), fmt::format("At the largest file and buffer the GPU takes {:.2g} processor seconds a "
-                                              "gigabyte, AES-NI {:.2g}.",
-                                              gpu.value, ni.value));
+    return verdict(by_gain(r, 2),
+                   fmt::format("With the largest file and buffer, the GPU takes {:.2g} processor seconds per "
+                               "gigabyte, and AES-NI takes {:.2g}.",
+                               gpu.value, ni.value));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace lab {
 
 namespace {
 
-/// An experiment is not judged if other processes used a larger share of the machine's processors while it ran.
+/// An experiment is not judged if other processes used more than this share of the machine's processors while it ran.
 constexpr double busy_from = 0.2;
 
 }  // namespace
@@ -137,7 +137,8 @@ Holds by_sameness(const Ratio& ratio) {
         const double apart = std::max(r, 1 / r) - 1;
         return apart <= 0.05 ? Holds::yes : apart <= 0.15 ? Holds::partly : Holds::no;
     };
-    // Equality peaks at 1, so the ends do not determine the values between them.
+    // The rule is not monotonic: it is most favourable at a ratio of 1, so the ends of the range do not determine the
+    // verdicts between them.
     const Holds ends = at_both_ends(ratio, rule);
     return ratio.low < 1 && ratio.high > 1 && ends != rule(1) ? Holds::open : ends;
 }

@@ -35,7 +35,7 @@ public:
     [[nodiscard]] Figure operator[](std::size_t i) const;
     [[nodiscard]] Figure at(double x) const;
     [[nodiscard]] Figure at(const std::string& label) const;
-    /// For surfaces.
+    /// The figure of a surface in this column and row.
     [[nodiscard]] Figure at(std::size_t column, std::size_t row) const { return (*this)[row * columns() + column]; }
     [[nodiscard]] std::size_t columns() const { return panel_->x.size(); }
     [[nodiscard]] std::size_t rows() const { return panel_->y.size(); }
@@ -52,7 +52,7 @@ class Figures {
 public:
     explicit Figures(const Record& record) : record_(&record) {}
     [[nodiscard]] const Record& record() const { return *record_; }
-    /// All of these throw Missing.
+    /// These functions throw Missing if the record lacks the panel, series or fact.
     [[nodiscard]] const Panel& panel(const std::string& experiment, const std::string& title) const;
     [[nodiscard]] Row row(const std::string& experiment, const std::string& title, const std::string& series) const;
     [[nodiscard]] double fact(const std::string& experiment, const std::string& name) const;
@@ -66,14 +66,14 @@ private:
     const Record* record_;
 };
 
-/// The ratio of two figures, with the limits that the spreads allow.
+/// The ratio of two figures, with the smallest and the largest ratio that their spreads allow.
 using Ratio = Figure;
 Ratio over(const Figure& a, const Figure& b);
 /// Returns the mean of ratios at several positions.
 Ratio mean(const std::vector<Ratio>& ratios);
 
-/// Returns the range to expect from another run of the same experiment: at least a twentieth more and less. Rules that
-/// compare a figure, or a ratio of figures, with a threshold use this range.
+/// Returns the range to expect from another run of the same experiment: at least from `value` / 1.05 to `value` * 1.05.
+/// Rules that compare a figure, or a ratio of figures, with a threshold use this range.
 Figure in_another_run(const Figure& figure);
 inline Figure in_another_run(double value) {
     return in_another_run(Figure{value, value, value});
@@ -81,7 +81,7 @@ inline Figure in_another_run(double value) {
 
 using Holds = Verdict::Holds;
 
-/// Speeds whose ratio is closer to 1 count as equal.
+/// Speeds that differ by less than this share count as equal.
 inline constexpr double tie = 0.015;
 /// Returns the result of a rule at both ends of a ratio's range; open if they differ. The rule must be monotonic.
 Holds at_both_ends(const Ratio& ratio, const std::function<Holds(double)>& rule);
@@ -91,13 +91,14 @@ Holds by_gain(const Ratio& ratio, double published = 1);
 /// For "it hardly matters": yes within 5 %, in part within 15 %; open if the range covers more than one of these.
 Holds by_sameness(const Ratio& ratio);
 
-/// For a statement with two parts: the common verdict, or in part if they differ.
+/// For a statement with two parts: open if either part is open, the common verdict if both agree, and otherwise in
+/// part.
 inline Holds together(Holds a, Holds b) {
     return a == Holds::open || b == Holds::open ? Holds::open : a == b ? a : Holds::partly;
 }
 
 enum class Order { behind, even, ahead, unclear };
-/// The order counts even within a tie. The order is unclear if it depends on the spread.
+/// Returns `even` for figures within a tie, and `unclear` if the order depends on the spread.
 Order order_of(const Figure& a, const Figure& b);
 
 /// Counts the positions at which a condition holds, and the positions at which the result depends on the spread.

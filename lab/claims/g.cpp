@@ -43,7 +43,7 @@ Verdict schemes(const Figures& figures) {
     const std::size_t last = of.sizes.back().first;
     return verdict(by_count(leads),
                    fmt::format("With tables in constant memory the second scheme leads, or is as fast as the best, at "
-                               "{} of {} of the paper's sizes; at {} the three do {}, {} and {}.",
+                               "{} of {} of the paper's sizes; at {} the three reach {}, {} and {}.",
                                leads.is, leads.of, size_of(of.two.x()[last]), gb_per_s(of.one[last]),
                                gb_per_s(of.two[last]), gb_per_s(of.three[last])));
 }
@@ -55,8 +55,8 @@ Verdict third_scheme(const Figures& figures) {
     const std::size_t last = of.sizes.back().first;
     return verdict(
         by_count(behind),
-        fmt::format("The third scheme is behind the second at {} of {} of the paper's sizes; at {} it does {} "
-                    "against {}, at {} {} against {}.",
+        fmt::format("The third scheme is behind the second at {} of {} of the paper's sizes; at {} it reaches {} "
+                    "compared with {}, and at {} it reaches {} compared with {}.",
                     behind.is, behind.of, size_of(of.two.x()[of.sizes[0].first]), gb_per_s(of.three[of.sizes[0].first]),
                     gb_per_s(of.two[of.sizes[0].first]), size_of(of.two.x()[last]), gb_per_s(of.three[last]),
                     gb_per_s(of.two[last])));
@@ -74,8 +74,8 @@ Verdict third_scheme_in_groups(const Figures& figures) {
     }
     const std::size_t last = both.back().first;
     return verdict(by_count(behind),
-                   fmt::format("With 4 or 8 blocks a group the third scheme is behind the second at {} of {} of the "
-                               "paper's sizes; at {} it does {} and {} against {}.",
+                   fmt::format("With 4 or 8 blocks per group, the third scheme is behind the second at {} of {} of the "
+                               "paper's sizes; at {} it reaches {} and {} compared with {}.",
                                behind.is, behind.of, size_of(two.x()[last]), gb_per_s(four[last]),
                                gb_per_s(eight[last]), gb_per_s(two[last])));
 }
@@ -85,9 +85,10 @@ Verdict no_barrier(const Figures& figures) {
     const Figure warp = figures.row("N.granularity", title, "shared memory, warp waits").at("4"),
                  barrier = figures.row("N.granularity", title, "shared memory, thread block waits").at("4");
     const Ratio r = over(warp, barrier);
-    return verdict(by_gain(r), fmt::format("Four threads a block that wait for their warp alone, {}, are {} those that "
-                                           "wait at a barrier, {}.",
-                                           gb_per_s(warp), compared(r), gb_per_s(barrier)));
+    return verdict(by_gain(r),
+                   fmt::format("Four threads per block that wait only for their warp, {}, are {} threads that "
+                               "wait at a barrier, {}.",
+                               gb_per_s(warp), compared(r), gb_per_s(barrier)));
 }
 
 Verdict texture_beside_constant(const Figures& figures) {
@@ -115,7 +116,7 @@ Verdict texture_beside_constant(const Figures& figures) {
 constexpr const char* tables_title = "The lookup tables' memory";
 constexpr double largest = 8 << 20;  ///< the paper's largest input
 
-/// Returns the indices of the best and of the largest of the paper's sizes.
+/// Returns the indices of two of the paper's sizes: the size with the highest speed, and the largest size.
 std::pair<std::size_t, std::size_t> best_and_last(const Row& row) {
     (void)row.at(largest);  // throws Missing if it was not measured
     std::size_t best = 0, last = 0;
@@ -136,7 +137,7 @@ Verdict constant_peak(const Figures& figures) {
                         : falls != Order::ahead ? Holds::no
                         : there                 ? Holds::yes
                                                 : Holds::partly;
-    return verdict(holds, fmt::format("With tables in constant memory {} is best, {}; 8 MiB does {}.",
+    return verdict(holds, fmt::format("With tables in constant memory, {} is best, {}; 8 MiB reaches {}.",
                                       size_of(row.x()[best]), gb_per_s(row[best]), gb_per_s(row[last])));
 }
 
@@ -147,8 +148,8 @@ Verdict texture_no_peak(const Figures& figures) {
     return verdict(at_last == Order::unclear  ? Holds::open
                    : at_last == Order::behind ? Holds::no
                                               : Holds::yes,
-                   fmt::format("With tables in texture memory {} is best, {}; 8 MiB does {}.", size_of(row.x()[best]),
-                               gb_per_s(row[best]), gb_per_s(row[last])));
+                   fmt::format("With tables in texture memory, {} is best, {}; 8 MiB reaches {}.",
+                               size_of(row.x()[best]), gb_per_s(row[best]), gb_per_s(row[last])));
 }
 
 Verdict saturates(const Figures& figures) {
@@ -172,7 +173,7 @@ Verdict mapped(const Figures& figures) {
     return verdict(
         by_count(ahead),
         fmt::format("Mapped, write-combined memory is ahead of copies without streams at {} of {} of the paper's "
-                    "sizes, at {} with {} against {}.",
+                    "sizes, at {} with {} compared with {}.",
                     ahead.is, ahead.of, size_of(mapped.x()[last]), gb_per_s(mapped[last]), gb_per_s(plain[last])));
 }
 

@@ -12,7 +12,8 @@ namespace harrison = published::harrison;
 
 constexpr const char* reads_title = "Reads a clock and multiprocessor";
 
-/// For "much faster than both": yes if it is at least twice as fast, in part if it is ahead.
+/// For "much faster than both": yes if the subject is at least twice as fast as both others, in part if it is faster
+/// than both.
 Holds by_large_margin(const Ratio& a, const Ratio& b) {
     return at_both_ends({std::min(a.value, b.value), std::min(a.low, b.low), std::min(a.high, b.high)}, [](double x) {
         return x >= 2 ? Holds::yes : x >= 1 + tie ? Holds::partly : Holds::no;
@@ -25,9 +26,10 @@ Verdict random_reads(const Figures& figures) {
                  texture = random.at(std::string("texture"));
     return verdict(
         by_large_margin(over(shared, constant), over(shared, texture)),
-        fmt::format("A multiprocessor answers {:.3g} random reads a clock from shared memory, {:.2g} from constant "
-                    "memory and {:.2g} from textures.",
-                    shared.value, constant.value, texture.value));
+        fmt::format(
+            "A multiprocessor answers {:.3g} random reads per clock cycle from shared memory, {:.2g} from constant "
+            "memory and {:.2g} from textures.",
+            shared.value, constant.value, texture.value));
 }
 
 Verdict coherent_reads(const Figures& figures) {
@@ -38,7 +40,7 @@ Verdict coherent_reads(const Figures& figures) {
     return verdict(
         first == Order::unclear || second == Order::unclear ? Holds::open
                                                             : both(first == Order::ahead, second == Order::ahead),
-        fmt::format("If all lanes read one word, a multiprocessor answers {:.3g} reads a clock from constant "
+        fmt::format("If all lanes read one word, a multiprocessor answers {:.3g} reads per clock cycle from constant "
                     "memory, {:.3g} from textures and {:.3g} from shared memory.",
                     constant.value, texture.value, shared.value));
 }
@@ -55,8 +57,9 @@ Verdict shared_fastest(const Figures& figures) {
     const Figure shared = best("shared"), texture = best("texture"), constant = best("constant");
     const Figure next = texture.value > constant.value ? texture : constant;
     const Ratio r = over(shared, next);
-    return verdict(by_gain(r), fmt::format("Without copies, tables in shared memory, {}, are {} the next, {}.",
-                                           gb_per_s(shared), compared(r), gb_per_s(next)));
+    return verdict(by_gain(r),
+                   fmt::format("Without copies, tables in shared memory, {}, are {} the next best tables, {}.",
+                               gb_per_s(shared), compared(r), gb_per_s(next)));
 }
 
 Verdict quad_table(const Figures& figures) {
@@ -102,8 +105,8 @@ Verdict threads_256(const Figures& figures) {
         at_both_ends(r, [](double x) { return x < 1 + tie ? Holds::yes
                                               : x <= 1.05 ? Holds::partly
                                                           : Holds::no; }),
-        fmt::format("256 threads a thread block do {}, the next, {:.0f}, {}.", gb_per_s(ours), speed.x()[best],
-                    gb_per_s(speed[best])));
+        fmt::format("256 threads per thread block reach {}, and the next size, {:.0f}, reaches {}.", gb_per_s(ours),
+                    speed.x()[best], gb_per_s(speed[best])));
 }
 
 struct CounterMode {
@@ -122,8 +125,8 @@ Verdict many_threads(const Figures& figures) {
     return verdict(at_both_ends(r, [](double x) { return x < 0.5   ? Holds::yes
                                                          : x < 0.8 ? Holds::partly
                                                                    : Holds::no; }),
-                   fmt::format("With {} the kernel does {}, with {} {}.", size_of(rates.x()[0]), gb_per_s(rates[0]),
-                               size_of(rates.x()[rates.best()]), gb_per_s(rates[rates.best()])));
+                   fmt::format("With {}, the kernel reaches {}, and with {}, it reaches {}.", size_of(rates.x()[0]),
+                               gb_per_s(rates[0]), size_of(rates.x()[rates.best()]), gb_per_s(rates[rates.best()])));
 }
 
 Figure plain_cpp(const Figures& figures) {
@@ -217,8 +220,8 @@ Verdict overhead_short(const Figures& figures) {
     return overhead(figures, {{16, 45}});
 }
 
-/// The number of steps, from the fewest to the most messages, that increase or decrease a percentage cost by at most
-/// one point.
+/// Counts the steps, from the fewest to the most messages, at which a cost in per cent falls by no more than one
+/// percentage point.
 Count growing(const std::vector<double>& costs) {
     Count grows;
     for (std::size_t i = 1; i < costs.size(); ++i) grows.add(costs[i] >= costs[i - 1] - 1);
@@ -268,9 +271,10 @@ Verdict serial_counts(const Figures& figures) {
         at_both_ends(r, [](double x) { return x > 4     ? Holds::yes
                                               : x > 1.5 ? Holds::partly
                                                         : Holds::no; }),
-        fmt::format("The model's CBC does {} with {:.0f} messages of {:.0f} blocks and {} with {:.0f}, {} as much.",
-                    gb_per_s(rates.at(0, row)), rates.x()[0], panel.y.values[row], gb_per_s(rates.at(most, row)),
-                    rates.x()[most], times(r.value)));
+        fmt::format(
+            "The model's CBC reaches {} with {:.0f} messages of {:.0f} blocks and {} with {:.0f} messages, {} as much.",
+            gb_per_s(rates.at(0, row)), rates.x()[0], panel.y.values[row], gb_per_s(rates.at(most, row)),
+            rates.x()[most], times(r.value)));
 }
 
 Verdict serial_collapse(const Figures& figures) {
@@ -287,7 +291,7 @@ Verdict serial_collapse(const Figures& figures) {
         at_both_ends(r, [](double x) { return x < 0.8              ? Holds::yes
                                               : x <= 1 / (1 + tie) ? Holds::partly
                                                                    : Holds::no; }),
-        fmt::format("With messages of {:.0f} blocks the model's CBC does {} with the most of them, and {} at "
+        fmt::format("With messages of {:.0f} blocks, the model's CBC reaches {} with the most messages, and {} at "
                     "its best.",
                     panel.y.values.back(), gb_per_s(longest.back()), gb_per_s(best_figure(longest))));
 }
@@ -350,7 +354,8 @@ Verdict stride(const Figures& figures) {
     return verdict(at_both_ends(r, [](double x) { return x < 0.5   ? Holds::yes
                                                          : x < 0.8 ? Holds::partly
                                                                    : Holds::no; }),
-                   fmt::format("Reads of threads 128 blocks apart do {}, at best {}.", gb_per_s(far), gb_per_s(best)));
+                   fmt::format("Reads by threads 128 blocks apart reach {}; the best distance reaches {}.",
+                               gb_per_s(far), gb_per_s(best)));
 }
 
 /// The orders of the larger payload, with striped threads.
@@ -399,7 +404,7 @@ Verdict striping(const Figures& figures) {
         at_both_ends(r, [](double x) { return x <= 1.01   ? Holds::yes
                                               : x <= 1.05 ? Holds::partly
                                                           : Holds::no; }),
-        fmt::format("Natural threads, {}, are {} striped ones, {}.", gb_per_s(rate.at(std::string("natural"))),
+        fmt::format("Natural threads, {}, are {} striped threads, {}.", gb_per_s(rate.at(std::string("natural"))),
                     compared(r), gb_per_s(rate.at(std::string("striped")))));
 }
 
@@ -417,10 +422,11 @@ Verdict registers_of_all_modes(const Figures& figures) {
         by_mode += fmt::format("{}{} {:.0f}", i == 0 ? "" : ", ", alone.labels()[i], alone[i].value);
         by_speed += fmt::format("{}{:.2f}", i == 0 ? "" : ", ", mixed[i].value / own[i].value);
     }
-    return verdict(by_count(more),
-                   fmt::format("The kernel of all modes takes {:.0f} registers a thread, those of one mode {}; its "
-                               "speed is {} times theirs.",
-                               all[0].value, by_mode, by_speed));
+    return verdict(
+        by_count(more),
+        fmt::format("The kernel for all modes takes {:.0f} registers per thread, and kernels for one mode take {}; its "
+                    "speed is {} times theirs.",
+                    all[0].value, by_mode, by_speed));
 }
 
 Verdict page_locked_everywhere(const Figures& figures) {

@@ -51,7 +51,7 @@ Verdict eight_and_four(const Figures& figures) {
     const Thirteen of(figures);
     const Figure eight = of.best_of({7, 8, 9}), four = of.best_of({10, 11, 12});
     const Ratio r = over(eight, four);
-    return verdict(by_sameness(r), fmt::format("The best with 8 bytes a thread, {}, is {} the best with 4, {} "
+    return verdict(by_sameness(r), fmt::format("The best kernel with 8 bytes per thread, {}, is {} the best with 4, {} "
                                                "(published: 26.9 and 25.3 Gbit/s).",
                                                gb_per_s(eight), compared(r), gb_per_s(four)));
 }
@@ -83,9 +83,10 @@ Verdict constant_keys(const Figures& figures) {
     const Ratio r = over(of(3), of(2));
     return verdict(
         by_sameness(r),
-        fmt::format("A kernel with round keys in shared memory is {} one with them in constant memory, {} and {} "
-                    "(published: 2 % faster).",
-                    compared(r), gb_per_s(of(3)), gb_per_s(of(2))));
+        fmt::format(
+            "A kernel with round keys in shared memory is {} a kernel with round keys in constant memory, {} and {} "
+            "(published: 2 % faster).",
+            compared(r), gb_per_s(of(3)), gb_per_s(of(2))));
 }
 
 Verdict constant_keys_8(const Figures& figures) {
@@ -99,7 +100,7 @@ Verdict constant_keys_4(const Figures& figures) {
     const Ratio r = over(of(10), of(11));
     return verdict(
         by_gain(r),
-        fmt::format("With 4 bytes a thread a kernel with round keys in constant memory, {}, is {} one with them "
+        fmt::format("With 4 bytes per thread, a kernel with round keys in constant memory, {}, is {} one with them "
                     "in shared memory, {} (published: 1 % faster).",
                     gb_per_s(of(10)), compared(r), gb_per_s(of(11))));
 }
@@ -133,19 +134,21 @@ Verdict state_in_registers(const Figures& figures) {
 Verdict layout_16(const Figures& figures) {
     const Thirteen of(figures);
     const Ratio r = over(of(5), of(6));
-    return verdict(by_gain(r),
-                   fmt::format("With 16 bytes a thread the structure of arrays, {}, is {} the array of structures, {} "
-                               "(published: {}).",
-                               gb_per_s(of(5)), compared(r), gb_per_s(of(6)), published(5, 6)));
+    return verdict(
+        by_gain(r),
+        fmt::format("With 16 bytes per thread, the structure of arrays, {}, is {} the array of structures, {} "
+                    "(published: {}).",
+                    gb_per_s(of(5)), compared(r), gb_per_s(of(6)), published(5, 6)));
 }
 
 Verdict layout_8_4(const Figures& figures) {
     const Thirteen of(figures);
     const Ratio four = over(of(10), of(12)), eight = over(of(7), of(9));
-    return verdict(together(by_gain(four, 1.5), by_gain(eight, 1.12)),
-                   fmt::format("The array of structures is {} the structure of arrays with 4 bytes a thread, and {} it "
-                               "with 8 (published: 50 % and 12 % faster).",
-                               compared(four), compared(eight)));
+    return verdict(
+        together(by_gain(four, 1.5), by_gain(eight, 1.12)),
+        fmt::format("The array of structures is {} the structure of arrays with 4 bytes per thread, and {} it "
+                    "with 8 (published: 50 % and 12 % faster).",
+                    compared(four), compared(eight)));
 }
 
 Verdict persistent(const Figures& figures) {
@@ -190,9 +193,9 @@ Verdict chunk_size(const Figures& figures) {
     const Row rates = figures.row("N.overlap", overlap_title, its_best);
     const std::size_t last = rates.size() - 1;
     return verdict(by_both_ends_behind(rates),
-                   fmt::format("{:.0f} chunks are best, {}; {:.0f} does {}, and {:.0f} do {}.", rates.x()[rates.best()],
-                               gb_per_s(rates[rates.best()]), rates.x()[0], gb_per_s(rates[0]), rates.x()[last],
-                               gb_per_s(rates[last])));
+                   fmt::format("{:.0f} chunks are best, {}; {:.0f} reaches {}, and {:.0f} reach {}.",
+                               rates.x()[rates.best()], gb_per_s(rates[rates.best()]), rates.x()[0], gb_per_s(rates[0]),
+                               rates.x()[last], gb_per_s(rates[last])));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ Row on_a_disk(const Figures& figures, const std::string& experiment, const char*
     return figures.row(experiment, on_disk, name);
 }
 
-/// Returns the mean of `a` over `b` for all files of at least `bytes` bytes.
+/// Returns the mean ratio of `a` to `b` for all files of at least `bytes` bytes.
 Ratio mean_from(const Row& a, const Row& b, double bytes) {
     std::vector<Ratio> ratios;
     for (std::size_t i = 0; i < a.size(); ++i) {
@@ -28,7 +28,7 @@ Ratio mean_from(const Row& a, const Row& b, double bytes) {
     return mean(ratios);
 }
 
-/// Returns the GPU's speed over that of the paper's openssl.
+/// Returns the ratio of the GPU's speed to the speed of openssl without AES instructions, as in the paper.
 Ratio gain_of(const Figures& figures, const std::string& experiment, double from) {
     return mean_from(on_a_disk(figures, experiment, gpu_name), on_a_disk(figures, experiment, without_instructions),
                      from);
@@ -68,7 +68,7 @@ Verdict decryption_less(const Figures& figures) {
                                compared(d), compared(e)));
 }
 
-/// Returns openssl's speed over the GPU's for the smallest file.
+/// Returns the ratio of openssl's speed to the GPU's speed for the smallest file.
 Ratio smallest(const Figures& figures, const std::string& experiment) {
     const Row gpu = on_a_disk(figures, experiment, gpu_name);
     try {
@@ -133,7 +133,7 @@ Verdict streams(const Figures& figures) {
 
 constexpr const char* on_a_disk_begin = "A file of ";
 
-/// The panel for files on a disk.
+/// Returns the panel for files on a disk.
 const Panel& of_disk(const Figures& figures, const std::string& experiment) {
     return figures.panel_like(experiment, on_a_disk_begin, "on a disk");
 }
@@ -157,9 +157,10 @@ Verdict staging_ends(const Figures& figures) {
     const std::size_t best = rates.best(), last = rates.size() - 1;
     return verdict(
         by_both_ends_behind(rates),
-        fmt::format("On a disk chunks of {} do {}; with {} it is {} less, with {} {}.", size_of(rates.x()[best]),
-                    gb_per_s(rates[best]), size_of(rates.x()[0]), percent(1 - rates[0].value / rates[best].value),
-                    size_of(rates.x()[last]), percent(1 - rates[last].value / rates[best].value)));
+        fmt::format("On a disk, chunks of {} reach {}; with {} the speed is {} less, and with {} it is {} less.",
+                    size_of(rates.x()[best]), gb_per_s(rates[best]), size_of(rates.x()[0]),
+                    percent(1 - rates[0].value / rates[best].value), size_of(rates.x()[last]),
+                    percent(1 - rates[last].value / rates[best].value)));
 }
 
 Verdict one_thread(const Figures& figures) {
@@ -167,11 +168,11 @@ Verdict one_thread(const Figures& figures) {
     const Figure others[] = {speed.at(std::string("2")), speed.at(std::string("4")), speed.at(std::string("16"))};
     const Figure one = speed.at(std::string("1")), next = best_figure(others);
     const Ratio r = over(one, next);
-    return verdict(by_gain(r), fmt::format("One thread a block, {}, is {} the best of 2, 4 and 16, {}.", gb_per_s(one),
-                                           compared(r), gb_per_s(next)));
+    return verdict(by_gain(r), fmt::format("One thread per block, {}, is {} the best of 2, 4 and 16, {}.",
+                                           gb_per_s(one), compared(r), gb_per_s(next)));
 }
 
-/// The verdict on kernels from disk to disk, whose speeds differ little according to the paper.
+/// Returns the verdict on kernels from disk to disk, whose speeds differ little according to the paper.
 Verdict differ_little(const Figures& figures, std::initializer_list<const char*> kernels) {
     const Panel* panel = nullptr;
     try {
@@ -218,8 +219,8 @@ Verdict random_access(const Figures& figures) {
                                 [](double x) { return x < 0.1   ? Holds::yes
                                                       : x < 0.5 ? Holds::partly
                                                                 : Holds::no; }),
-                   fmt::format("{:.0f} bytes of {} take {:.3g} µs, {:.2g} % of what all of it takes.", time.x()[0],
-                               size_of(time.x()[last]), time[0].value, 100 * share));
+                   fmt::format("{:.0f} bytes of {} take {:.3g} µs, {:.2g} % of the time of the complete file.",
+                               time.x()[0], size_of(time.x()[last]), time[0].value, 100 * share));
 }
 
 Verdict aes_ni(const Figures& figures) {
@@ -240,9 +241,10 @@ Verdict cpu_freed_of_openssl(const Figures& figures) {
               openssl = Figures::row(panel, "openssl enc without AES instructions");
     const std::size_t last = gpu.size() - 1;
     const Ratio r = over(openssl[last], gpu[last]);
-    return verdict(by_gain(r, 2), fmt::format("With {} the GPU takes {:.2g} processor seconds a gigabyte of the whole "
-                                              "machine, openssl without AES instructions {:.2g}.",
-                                              size_of(gpu.x()[last]), gpu[last].value, openssl[last].value));
+    return verdict(by_gain(r, 2),
+                   fmt::format("With {} the GPU takes {:.2g} processor seconds of the whole "
+                               "machine per gigabyte, and openssl without AES instructions takes {:.2g}.",
+                               size_of(gpu.x()[last]), gpu[last].value, openssl[last].value));
 }
 
 Verdict page_locked_at_last(const Figures& figures) {

@@ -40,9 +40,10 @@ Figure design(const Figures& figures, const char* mode, const std::string& name)
 Verdict bank_conflicts(const Figures& figures) {
     const Figure with = design(figures, "CTR", tezcan), without = design(figures, "CTR", before);
     const Ratio r = over(with, without);
-    return verdict(by_gain(r, 2.56), fmt::format("Tables without bank conflicts do {}, {:.2f} times as much as tables "
-                                                 "with them, {}.",
-                                                 gb_per_s(with), r.value, gb_per_s(without)));
+    return verdict(by_gain(r, 2.56),
+                   fmt::format("Tables without bank conflicts reach {}, {:.2f} times as much as tables "
+                               "with conflicts, {}.",
+                               gb_per_s(with), r.value, gb_per_s(without)));
 }
 
 Verdict aes_256(const Figures& figures) {
@@ -51,8 +52,9 @@ Verdict aes_256(const Figures& figures) {
     const std::string small = "AES-128", large = "AES-256";
     return verdict(
         by_sameness(over(host.at(large), host.at(small))),
-        fmt::format("From host to host AES-256 does {}, AES-128 {}; kernels alone {} and {}.", gb_per_s(host.at(large)),
-                    gb_per_s(host.at(small)), gb_per_s(kernel.at(large)), gb_per_s(kernel.at(small))));
+        fmt::format("From host to host, AES-256 reaches {} and AES-128 {}; the kernels alone reach {} and {}.",
+                    gb_per_s(host.at(large)), gb_per_s(host.at(small)), gb_per_s(kernel.at(large)),
+                    gb_per_s(kernel.at(small))));
 }
 
 Verdict over_cpu(const Figures& figures) {
@@ -78,7 +80,7 @@ Verdict ctr_ahead(const Figures& figures) {
                    fmt::format("Bitsliced, CTR, {}, is {} ECB, {}.", gb_per_s(ctr), compared(r), gb_per_s(ecb)));
 }
 
-/// Evaluations a second with the most entries.
+/// Formats evaluations per second with thousands separators.
 std::string with_thousands(const Figure& f) {
     return fmt::format("{}", fmt::group_digits(static_cast<unsigned long>(f.value)));
 }
@@ -91,9 +93,10 @@ std::pair<Figure, Figure> aes_and_chacha(const Figures& figures) {
 Verdict chacha_ahead(const Figures& figures) {
     const auto [aes, chacha] = aes_and_chacha(figures);
     const Ratio r = over(chacha, aes);
-    return verdict(by_gain(r, 1424.0 / 379),
-                   fmt::format("With ChaCha20 a GPU evaluates {} functions a second, with AES-128 {}: {:.2f} times.",
-                               with_thousands(chacha), with_thousands(aes), r.value));
+    return verdict(
+        by_gain(r, 1424.0 / 379),
+        fmt::format("With ChaCha20 a GPU evaluates {} functions per second, and with AES-128 {}: {:.2f} times.",
+                    with_thousands(chacha), with_thousands(aes), r.value));
 }
 
 }  // namespace
@@ -105,8 +108,9 @@ std::vector<Rule> rules_of_lam() {
 Verdict aes_generator(const Figures& figures) {
     const auto [aes, chacha] = aes_and_chacha(figures);
     const Ratio r = over(aes, chacha);
-    return verdict(by_gain(r), fmt::format("With AES-128 a GPU evaluates {} functions a second, with ChaCha20 {}.",
-                                           with_thousands(aes), with_thousands(chacha)));
+    return verdict(by_gain(r),
+                   fmt::format("With AES-128 a GPU evaluates {} functions per second, and with ChaCha20 {}.",
+                               with_thousands(aes), with_thousands(chacha)));
 }
 
 std::vector<Rule> rules_of_tezcan() {
@@ -143,25 +147,26 @@ Verdict most_per_watt(const Figures& figures) {
     }
     if (best.empty()) throw Missing("no other design has figures per watt in this record");
     const double r = production / other;
-    return verdict(r >= 1.05   ? Holds::yes
-                   : r >= 0.95 ? Holds::partly
-                               : Holds::no,
-                   fmt::format("In CTR production does {:.2f} GB/s per watt, the best of the others ({}) {:.2f}.",
-                               production, best, other));
+    return verdict(
+        r >= 1.05   ? Holds::yes
+        : r >= 0.95 ? Holds::partly
+                    : Holds::no,
+        fmt::format("In CTR, production reaches {:.2f} GB/s per watt, and the best of the other designs ({}) {:.2f}.",
+                    production, best, other));
 }
 
 std::vector<Rule> rules_of_jiang() {
     return {{"K.key-recovered", key_recovered}};
 }
 
-/// Returns whether the attack fails with ten times the number of traces that recover the complete key from tables in
-/// shared memory.
+/// Returns the verdict on whether the attack fails with ten times the number of traces that recover the complete key
+/// from tables in shared memory.
 Verdict attack_fails(const Figures& figures) {
     const Recovered control = recovered(figures, "shared memory");
     if (control.right < 16) {
         throw Missing(fmt::format("the same attack gets {:.0f} of 16 bytes of tables in shared memory", control.right));
     }
-    // Mean ranks of 16 bytes vary by 18.5 around 127.5.
+    // By chance, the mean rank of 16 bytes is 127.5, with a standard deviation of 18.5.
     constexpr double chance_bytes = 1, chance_rank = 127.5 - 3 * 18.5;
     bool fails = true;
     std::string said, too_few;

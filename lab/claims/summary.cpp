@@ -22,7 +22,7 @@ json figures_of(const Row& row) {
     return values;
 }
 
-/// The GPU's competitor for this location of the data.
+/// A competitor of the GPU for one location of the data.
 struct Against {
     std::string name;            ///< "all 16 threads of the CPU"
     std::optional<double> from;  ///< the smallest size at which the GPU is ahead; none if there is no such size
@@ -34,7 +34,7 @@ struct Against {
 struct Answer {
     std::string where;
     std::vector<Against> against;
-    std::string gpu, at;  ///< the GPU's speed, in both units, for a text of this length
+    std::string gpu, at;  ///< the GPU's speed in both units, and the length of its text
     std::string note;     ///< a sentence, or empty
 
     [[nodiscard]] std::string sentence() const {
@@ -74,7 +74,7 @@ struct Worth {
 
     /// Adds the answers from the newest committed record, for machines without a GPU.
     void add_elsewhere() {
-        sentences.emplace_back("There is no GPU here.");
+        sentences.emplace_back("This machine has no GPU.");
         elsewhere = json::parse(elsewhere::answer);
         const std::string machine = elsewhere.at("machine");
         for (const std::string sentence : elsewhere.at("sentences")) {
@@ -108,7 +108,7 @@ std::optional<double> ahead_from(const Row& a, const Row& b) {
     return from;
 }
 
-/// "911 GB/s (7,288 Gbit/s)", with the papers' unit.
+/// Returns, for example, "911 GB/s (7,288 Gbit/s)". The papers use Gbit/s.
 std::string both_units(const Figure& f) {
     const double gbit = 8 * f.value;
     const std::string text =
@@ -120,7 +120,7 @@ std::string threads_of(const Figures& figures) {
     return fmt::format("all {} threads of the CPU", figures.record().options.threads);
 }
 
-/// The series of W.worth with this suffix that is fastest with the longest text.
+/// Returns the series of W.worth that is fastest for the longest text, among the series whose names end with `end`.
 std::optional<Row> fastest(const Panel& panel, const std::string& end) {
     std::optional<Row> best;
     for (const Series& s : panel.series) {
@@ -145,16 +145,17 @@ Answer in_device_memory(const Row& device) {
     return answer("In the GPU's memory", device, {});
 }
 
-/// The time of the smallest file consists mostly of the start of the process.
+/// Returns a sentence about the start of CUDA, or "". The time of the smallest file consists mostly of this start.
 std::string start_of(const Row& gpu) {
     const std::size_t last = gpu.size() - 1;
     const double start = gpu.x()[0] / gpu[0].value / 1e9, all = gpu.x()[last] / gpu[last].value / 1e9;
     if (start >= all) return "";
-    return fmt::format("The start of CUDA takes {:.2f} s of each process; without it, the speed would be {:.3g} GB/s.",
-                       start, gpu.x()[last] / 1e9 / (all - start));
+    return fmt::format(
+        "Starting CUDA takes {:.2f} s in each process; without this time, the speed would be {:.3g} GB/s.", start,
+        gpu.x()[last] / 1e9 / (all - start));
 }
 
-/// For each place with measured files: calls `f(panel, cpu, gpu)` and adds the answer.
+/// Calls `f(panel, cpu, gpu)` for each place with measured files, and adds its answer.
 template <typename F>
 void add_files(const Figures& figures, Worth& worth, const F& f) {
     for (const char* place : {"On a tmpfs", "On a disk"}) {
@@ -171,7 +172,8 @@ void add_files(const Figures& figures, Worth& worth, const F& f) {
     }
 }
 
-/// A series of W.worth for readers who do not know the names of backends: "CPU with VAES, one thread".
+/// Returns the name of a W.worth series for readers who do not know the names of backends, such as "CPU with VAES, one
+/// thread".
 std::string in_words(const std::string& series) {
     constexpr std::pair<std::string_view, std::string_view> instructions[] = {
         {"aesni,", "CPU with AES-NI,"}, {"vaes,", "CPU with VAES,"}, {"armv8,", "CPU with Arm's AES,"}};
@@ -181,7 +183,7 @@ std::string in_words(const std::string& series) {
     return series;
 }
 
-/// When the GPU is worth using, according to W.worth.
+/// Returns when the GPU is worth using, according to W.worth.
 Worth of_memory(const Figures& figures) {
     const Panel& panel = figures.panel("W.worth", "Throughput by size and place");
     Worth worth;
@@ -211,7 +213,8 @@ Worth of_memory(const Figures& figures) {
     return worth;
 }
 
-/// Answers from records without W.worth: complete processes on files, and text in page-locked and device memory.
+/// Returns answers for records without W.worth, from complete processes on files and from text in page-locked and
+/// device memory.
 Worth of_files(const Figures& figures) {
     Worth worth;
     worth.from = "P.encryption, H.ctr";
@@ -249,7 +252,7 @@ std::vector<std::string> findings(const Record& record) {
         const double rho = claims::correlation_of_thirteen(figures).first.value;
         return fmt::format(
             "The fastest of the thirteen kernels reached 4.4 GB/s in 2010, and the fastest here reaches {}; production "
-            "reaches {}. Spearman's ρ of their order then and now is {:.2f}.",
+            "reaches {}. Spearman's ρ between the two rankings is {:.2f}.",
             gb_per_s(speeds[speeds.best()]),
             experiments::gb_per_s(figures.fact("N.implementations", "production, ECB, on the same text")), rho);
     });
@@ -288,8 +291,8 @@ std::vector<std::string> findings(const Record& record) {
         }
         if (shared == 0 || ours == 0) throw Missing("W.leakage");
         return fmt::format(
-            "The times of T-tables in shared memory reveal text and key (|t| {:.0f}); for production's functions |t| "
-            "is at most {:.1f}. Chance explains values up to 4.5.",
+            "The times of T-tables in shared memory reveal the text and the key (|t| is {:.0f}); for production's "
+            "functions |t| is at most {:.1f}. Values up to 4.5 can be due to chance.",
             shared, ours);
     });
     say([&] {

@@ -37,8 +37,8 @@ Verdict shuffles(const Figures& figures) {
     }
     return verdict(
         by_count(ahead),
-        fmt::format("Shuffles are ahead of shared memory at {} of 3 sizes; 16 bytes a thread, {}, is {} the best "
-                    "of them, {}.",
+        fmt::format("Shuffles are ahead of shared memory at {} of 3 sizes; 16 bytes per thread, {}, is {} the best "
+                    "shuffles, {}.",
                     ahead.is, gb_per_s(alone), compared(over(alone, shuffled[shuffled.best()])),
                     gb_per_s(shuffled[shuffled.best()])));
 }
@@ -102,8 +102,9 @@ Verdict reader_and_writer(const Figures& figures) {
     const Ratio r = over(three, one);
     return verdict(
         by_gain(r),
-        fmt::format("On a disk, with the GPU, a reader and a writer beside the worker, {}, are {} one thread, {}.",
-                    gb_per_s(three), compared(r), gb_per_s(one)));
+        fmt::format(
+            "On a disk, with the GPU, a reader and a writer in addition to the worker, {}, are {} one thread, {}.",
+            gb_per_s(three), compared(r), gb_per_s(one)));
 }
 
 Verdict parallel_modes(const Figures& figures) {
@@ -113,7 +114,7 @@ Verdict parallel_modes(const Figures& figures) {
                                 [](double x) { return x > 0.8   ? Holds::yes
                                                       : x > 0.5 ? Holds::partly
                                                                 : Holds::no; }),
-                   fmt::format("ECB, CTR and decryption in CBC and CFB do {:.3g} to {:.3g} GB/s from host to host.",
+                   fmt::format("ECB, CTR and decryption in CBC and CFB reach {:.3g} to {:.3g} GB/s from host to host.",
                                least.value, most.value));
 }
 
@@ -162,8 +163,9 @@ Verdict occupancy(const Figures& figures) {
                      [](double x) { return x < 0.85   ? Holds::yes
                                            : x < 0.95 ? Holds::partly
                                                       : Holds::no; }),
-        fmt::format("At half of the occupancy the kernel does {:.0f} GB/s, at full occupancy {:.0f} to {:.0f} GB/s.",
-                    half.value, full_least, full.value));
+        fmt::format(
+            "At half of the occupancy, the kernel reaches {:.0f} GB/s, and at full occupancy {:.0f} to {:.0f} GB/s.",
+            half.value, full_least, full.value));
 }
 
 Verdict ordering(const Figures& figures) {
@@ -180,11 +182,12 @@ Verdict text_paths(const Figures& figures) {
     const Row rates = figures.row("H.tables", "Text by memory", "tables in shared memory");
     const Figure global = rates.at(std::string("global memory")), texture = rates.at(std::string("texture"));
     const Ratio r = over(texture, global);
-    return verdict(by_sameness(r),
-                   fmt::format("With text through textures the kernel does {}, from global memory {}, by the read-only "
-                               "path {}.",
-                               gb_per_s(texture), gb_per_s(global),
-                               gb_per_s(rates.at(std::string("global memory, read-only path")))));
+    return verdict(
+        by_sameness(r),
+        fmt::format("With text through textures, the kernel reaches {}, from global memory {}, by the read-only "
+                    "path {}.",
+                    gb_per_s(texture), gb_per_s(global),
+                    gb_per_s(rates.at(std::string("global memory, read-only path")))));
 }
 
 Verdict staged_text(const Figures& figures) {
@@ -199,7 +202,7 @@ Verdict staged_text(const Figures& figures) {
                                gb_per_s(straight), compared(r), gb_per_s(staged)));
 }
 
-/// Two series of H.modes at the largest number of messages.
+/// Returns the figures of two series of H.modes at the largest number of messages.
 std::pair<Figure, Figure> at_most_messages(const Figures& figures, const std::string& title, const char* a,
                                            const char* b) {
     const Panel& panel = figures.panel_like("H.modes", title);
@@ -216,7 +219,7 @@ Verdict serial_reaches(const Figures& figures) {
         at_both_ends(r, [](double x) { return x >= 0.8   ? Holds::yes
                                               : x >= 0.5 ? Holds::partly
                                                          : Holds::no; }),
-        fmt::format("With {:.0f} messages of 2,048 blocks production's CBC does {}, {} of its CTR, {}.",
+        fmt::format("With {:.0f} messages of 2,048 blocks production's CBC reaches {}, {} of its CTR, {}.",
                     panel.x.values.back(), gb_per_s(serial), percent(r.value), gb_per_s(parallel)));
 }
 
@@ -269,7 +272,7 @@ constexpr double chance = 4.5, doubt = 10;
 
 constexpr std::initializer_list<const char*> text_and_key{"text", "key"};
 
-/// The largest |t| of a kernel in the tests of these secrets.
+/// Returns the largest |t| of a kernel in the tests of these secrets.
 double t_of(const Figures& figures, const std::string& kernel,
             std::initializer_list<const char*> secrets = text_and_key) {
     double most = 0;
@@ -343,8 +346,8 @@ Verdict production_silent(const Figures& figures) {
     return silent(figures, {"production's functions"});
 }
 
-/// Verdict on production's launches, provided that the test detects T-tables when launched with the same classes of
-/// texts or keys.
+/// Returns the verdict on production's launches, provided that the test detects T-tables that are launched with the
+/// same classes of texts or keys.
 Verdict launches_silent(const Figures& figures, const std::string& control, const char* secret,
                         std::initializer_list<const char*> launches) {
     try {

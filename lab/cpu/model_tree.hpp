@@ -2,10 +2,10 @@
 // Wang and I. Witten, "Inducing model trees for continuous classes", 1997.
 //
 // A node is split at the point that reduces the standard deviation of the targets most. Each inner node gets a linear
-// model of the attributes that its subtree tests, without attributes whose removal improves the model. The error of a
-// model with v parameters on n examples is its mean absolute residual times (n + v) / (n - v). A subtree that is not
-// better than the model of its root becomes a leaf. A prediction passes from a leaf to the root, and the model of each
-// node on this path smooths it.
+// model of the attributes that its subtree tests. Attributes are removed as long as the estimated error does not grow.
+// The error of a model with v parameters on n examples is its mean absolute residual times (n + v) / (n - v). A subtree
+// that is not better than the model of its root becomes a leaf. A prediction passes from a leaf to the root, and the
+// model of each node on this path smooths it.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ struct LinearModel {
     [[nodiscard]] double predict(std::span<const double> attributes) const;
 };
 
-/// Least squares over the rows `rows` with the attributes `use`. Attributes that are constant, or linearly dependent on
-/// other attributes, get coefficient 0.
+/// Fits a linear model by least squares to the rows `rows` with the attributes `use`. Attributes that are constant, or
+/// linearly dependent on other attributes, get coefficient 0.
 LinearModel fit_linear(const Examples& examples, std::span<const std::size_t> rows, std::span<const std::size_t> use);
 /// Returns the mean absolute residual times (n + v) / (n - v); infinite unless n > v.
 double estimated_error(const LinearModel& model, const Examples& examples, std::span<const std::size_t> rows);
@@ -71,7 +71,7 @@ private:
 struct Quality {
     double relative_absolute_error = 0;  ///< sum of |error| over the same sum for predicting the mean
     double r_squared = 0;                ///< 1 - sum of squared errors over the same sum for predicting the mean
-    std::vector<double> predictions;     ///< prediction for each example, by a tree that was trained without it
+    std::vector<double> predictions;  ///< prediction for each example, by a tree that was trained without that example
 };
 /// `folds` is at least 2 and at most the number of examples. The assignment to folds is deterministic.
 Quality cross_validate(const Examples& examples, std::size_t folds, const ModelTree::Options& options = {});

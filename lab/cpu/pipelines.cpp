@@ -28,7 +28,7 @@ public:
         chunks_.push_back(std::move(chunk));
         changed_.notify_one();
     }
-    /// Waits for a chunk. Returns none once the queue is closed and empty; after stop() immediately.
+    /// Waits for a chunk. Returns none if the queue is closed and empty, or after stop().
     std::optional<Chunk> pop() {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [&] { return !chunks_.empty() || closed_; });

@@ -1,5 +1,5 @@
 // Two ways to move a file through a cipher: one thread, and [P]'s three threads connected by queues. Production uses a
-// third way: workers that all read, encrypt and write (src/pipeline).
+// third way: workers that all read, encrypt and write (src/engine/pipeline).
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ using ChunkWork = std::function<void(std::span<std::uint8_t> chunk)>;
 /// One thread reads, works and writes, chunk by chunk.
 void run_by_one_thread(const File& input, const File& output, std::size_t chunk_bytes, const ChunkWork& work);
 
-/// A reader, a worker and a writer thread share `buffers` chunks, at least 1. An exception in any thread is rethrown
+/// A reader, a worker and a writer thread share `buffers` chunks (at least one). An exception in any thread is rethrown
 /// here.
 void run_by_three_threads(const File& input, const File& output, std::size_t chunk_bytes, std::size_t buffers,
                           const ChunkWork& work);

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t block_bytes = 16;
 using Tables = std::array<std::array<std::uint32_t, 256>, 4>;
 
-/// Table i is the first one rotated by i bytes, for row i of a column.
+/// Returns four tables. Table i is the first table rotated by i bytes, and is used for row i of a column.
 constexpr Tables rotated(const std::array<std::uint32_t, 256>& first) {
     Tables tables{first};
     for (unsigned i = 1; i < 4; ++i) {
@@ -32,7 +32,7 @@ constexpr std::uint32_t row(std::uint32_t word, unsigned i) {
 
 constexpr unsigned lanes = 32, banks = 32;
 
-/// Returns the passes of one lookup: the maximum number of different words in one bank.
+/// Returns the number of passes of one lookup: the maximum number of different words in one bank.
 std::uint64_t passes_of(const std::array<std::uint32_t, lanes>& indices) {
     std::array<std::uint8_t, banks> wanted{};
     for (const std::uint32_t index : indices) wanted[index % banks] |= static_cast<std::uint8_t>(1u << (index / banks));
@@ -41,7 +41,7 @@ std::uint64_t passes_of(const std::array<std::uint32_t, lanes>& indices) {
     return static_cast<std::uint64_t>(most);
 }
 
-/// Row i of a new column comes from the column `step` * i positions further: `step` is 1 for ShiftRows and 3 for its
+/// Row i of a new column comes from the column `step` * i positions further on: `step` is 1 for ShiftRows and 3 for its
 /// inverse.
 template <unsigned step>
 void run(const std::uint32_t* keys, int rounds, const Tables& tables, const std::array<std::uint8_t, 256>& last,

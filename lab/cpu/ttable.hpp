@@ -18,7 +18,7 @@ public:
     /// `key`: 16, 24 or 32 bytes; otherwise throws std::invalid_argument.
     TTableCipher(std::span<const std::uint8_t> key, Direction direction);
 
-    /// `blocks` blocks of 16 bytes; in place is allowed. Thread-safe.
+    /// Processes `blocks` blocks of 16 bytes; in place is allowed. Thread-safe.
     void run(const std::uint8_t* input, std::uint8_t* output, std::size_t blocks) const;
 
 private:
@@ -27,9 +27,10 @@ private:
     Direction direction_;
 };
 
-/// Returns the passes of a GPU's shared memory for the table lookups of a warp, excluding the last round: each of 32
-/// lanes encrypts one block of `text` (512 bytes) with a single copy of the tables, and a lookup takes as many passes
-/// as lanes read different words of one of 32 banks. `key`: 16, 24 or 32 bytes; otherwise throws std::invalid_argument.
+/// Returns the number of shared-memory passes that a GPU needs for the table lookups of a warp, excluding the last
+/// round. Each of the 32 lanes encrypts one block of `text` (512 bytes) with a single copy of the tables. A lookup
+/// takes as many passes as there are different words to read in its busiest bank (of 32). `key`: 16, 24 or 32 bytes;
+/// otherwise throws std::invalid_argument.
 std::uint64_t shared_memory_passes(std::span<const std::uint8_t> key, std::span<const std::uint8_t, 512> text);
 
 }  // namespace lab

@@ -1,6 +1,6 @@
-// [D]'s CUDA implementation for D.surfaces: one thread per block; tables, keys and text in shared memory; 16 persistent
-// thread blocks of 256 threads. A call copies the page-locked buffer to the device, encrypts or decrypts it in place,
-// and copies it back. The time includes all three steps.
+// [D]'s CUDA implementation for D.surfaces. Each thread processes complete AES blocks. Tables, keys and text are in
+// shared memory, and 16 persistent thread blocks have 256 threads each. A call copies the page-locked buffer to the
+// device, encrypts or decrypts it in place, and copies it back. The time includes all three steps.
 #include "lab/gpu/catalogue.hpp"
 #include "lab/gpu/device.hpp"
 #include "lab/gpu/variants.hpp"

@@ -1,7 +1,7 @@
-// D.memory repeats [D]'s kernel with tables and keys each in shared or global memory, and text staged in shared memory
-// or read directly from global memory; then with the S-box and arithmetic instead of tables. AES-128-ECB on 256 MiB
-// in device memory, timed by events around the kernel; transfers and key expansion are excluded. Unlike
-// the paper's 16 thread blocks, the grid fills the GPU.
+// D.memory repeats [D]'s kernel with tables and keys each in shared or global memory, and with text staged in shared
+// memory or read directly from global memory. It then repeats the kernel with the S-box and arithmetic instead of
+// tables. The text is 256 MiB in device memory, encrypted with AES-128-ECB. Events around the kernel measure the time,
+// which excludes transfers and key expansion. Unlike the paper's 16 thread blocks, the grid fills the GPU.
 #include <array>
 
 #include "lab/experiments/experiments.hpp"

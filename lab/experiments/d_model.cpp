@@ -89,7 +89,7 @@ Panel measured_beside_model(const Surfaces& surfaces, const Model& model) {
     return panel;
 }
 
-/// The ratio of the speed of `a` to that of `b`, measured and predicted.
+/// The speed of `a` divided by the speed of `b`, measured and predicted.
 Panel ratio_panel(const Surfaces& surfaces, const Model& a, const Model& b) {
     Panel panel =
         surface_panel(surfaces, fmt::format("{} against {}", a.implementation, b.implementation),
@@ -109,7 +109,8 @@ Panel ratio_panel(const Surfaces& surfaces, const Model& a, const Model& b) {
     return panel;
 }
 
-/// Share of all points (file, buffer, key size, direction) at which each implementation is fastest.
+/// Returns a panel with the share of all points (file, buffer, key size, direction) at which each implementation is
+/// fastest.
 Panel winners_panel(const Surfaces& surfaces, const std::vector<Model>& models) {
     std::map<std::string, double> measured_wins, predicted_wins;
     double points = 0;

@@ -1,8 +1,8 @@
 // D.occupancy repeats [D]'s choice of the thread-block size by the occupancy calculator. It varies the thread block
 // from 32 to 1,024 threads. The first figures are the warps per multiprocessor, calculated for compute capability 2.1
 // and for this GPU, and reported by the runtime. The next figures are the throughput of [D]'s kernel for each size, and
-// with 16 thread blocks compared with a grid that fills this GPU. AES-128-ECB on 256 MiB in device memory, timed by
-// events around the kernel only.
+// with 16 thread blocks compared with a grid that fills this GPU. The text is 256 MiB in device memory, encrypted with
+// AES-128-ECB. Events time only the kernel.
 #include <algorithm>
 #include <array>
 

@@ -1,6 +1,6 @@
-// F.dpf: [F]'s distributed point functions, evaluated on all 2^20 entries of a table of 16-byte entries, with AES-128
-// (<warpaes/device.cuh>) and ChaCha20 as the generator of the tree. Both parties' keys are evaluated; their answers
-// must add up to the chosen entries. The work is timed by events, with text and keys in device memory.
+// F.dpf evaluates [F]'s distributed point functions on a table of 2^20 entries of 16 bytes, with AES-128
+// (<warpaes/device.cuh>) or ChaCha20 as the generator of the tree. Both parties' keys are evaluated; their answers must
+// add up to the chosen entries. The work is timed by events, with text and keys in device memory.
 #include <array>
 
 #include "lab/dpf.hpp"

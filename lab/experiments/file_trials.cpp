@@ -38,7 +38,7 @@ std::vector<std::uint64_t> fitting(const Context& context, const std::vector<Pla
 std::vector<std::string> backends_of(const Context& context) {
     std::vector<std::string> list;
     for (const auto& info : warpaes::backends()) {
-        if (info.name != "cuda" && info.usable) list = {info.name};  // the last one is the fastest
+        if (info.name != "cuda" && info.usable) list = {info.name};  // the last backend is the fastest
     }
     if (context.gpu >= 0) list.emplace_back("cuda");
     return list;

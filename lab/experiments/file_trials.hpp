@@ -19,7 +19,7 @@ struct Place {
     std::string name;  ///< "tmpfs", "disk"
     bool on_disk;
 };
-/// Returns the folders that exist. Adds a note for each missing one; throws LeftOut if there is none.
+/// Returns the folders that exist. Adds a note for each missing folder, and throws LeftOut if none exists.
 std::vector<Place> places_of(const Context& context, std::vector<std::string>& notes);
 
 /// Returns the `sizes` that the context allows and that leave enough space: `files` + 1 files in each place, and
@@ -30,10 +30,11 @@ std::vector<std::uint64_t> fitting(const Context& context, const std::vector<Pla
 /// Returns the fastest CPU backend, and `cuda` if the context has a GPU.
 std::vector<std::string> backends_of(const Context& context);
 
-/// [P]'s streams between reading and writing a file, as in its program; none without a disk.
+/// Measures [P]'s streams from disk to disk, as in its program. Returns none without a disk.
 std::optional<Panel> measure_streams_on_a_disk(const Context& context, std::span<const unsigned> streams);
 
-/// [P]'s kernels from disk to disk, with the published threads per block and memories of tables; none without a disk.
+/// Measures [P]'s kernels from disk to disk, with the published numbers of threads per block and locations of tables.
+/// Returns none without a disk.
 std::optional<Panel> measure_kernels_on_a_disk(const Context& context);
 
 /// A work function for sample(): returns the seconds of `work`, and calls `verify` after the first call, which sample()

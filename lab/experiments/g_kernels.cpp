@@ -2,9 +2,9 @@
 // transfers and key expansion are excluded.
 //
 // G.schemes compares the three schemes with one, four and sixteen threads per block, in ECB and CTR with tables in
-// constant memory, as published, and in ECB with tables in shared memory. G.tables: the paper's best scheme, four
-// threads per block, with tables in constant, texture and shared memory and with a copy per bank, compared with
-// production.
+// constant memory, as published, and in ECB with tables in shared memory. G.tables compares the paper's best scheme,
+// which uses four threads per block, with production. The tables are in constant, texture or shared memory, or in
+// shared memory with a copy per bank.
 #include <algorithm>
 #include <array>
 
@@ -20,7 +20,7 @@ namespace {
 
 namespace gu = published::gu;
 
-/// Returns the paper's lengths, and longer ones that fill a current GPU.
+/// Returns the paper's lengths, and greater lengths that fill a current GPU.
 std::vector<std::size_t> lengths_of_the_paper(const Context& context) {
     std::vector<std::size_t> lengths(gu::input_bytes.begin(), gu::input_bytes.end());
     if (!context.quick) lengths.push_back(std::size_t{32} << 20);
@@ -81,8 +81,8 @@ Result run_schemes(const Context& context) {
     use_gpu(context);
     const std::vector<std::size_t> over = lengths_of_the_paper(context);
     {
-        // Runs each kernel once on the longest text, then each of the three schemes as published once on each of the
-        // paper's lengths, before anything else. tools/profile_lab.py profiles these launches, in this order.
+        // Before all other work, runs each kernel once on the longest text, and then each of the three published
+        // schemes once on each of the paper's lengths. tools/profile_lab.py profiles these launches, in this order.
         const Trial trial({}, over.back());
         for (const auto& variants : {gpu::schemes, gpu::schemes_in_shared}) {
             for (std::size_t i = 0; i < variants.size(); ++i) {
@@ -126,7 +126,7 @@ Result run_schemes(const Context& context) {
 
 // ------------------------------------------------------------------------------------------------------------- tables
 
-/// Figures for Manavski's program, which the paper uses for comparison.
+/// Returns the figures of Manavski's program, which the paper uses for comparison.
 Series manavski(std::span<const std::size_t> over) {
     Series series = published("Manavski, published", {});
     for (const std::size_t bytes : over) {

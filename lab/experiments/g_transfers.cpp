@@ -1,11 +1,11 @@
 // [G]'s experiments on transfers, AES-128-ECB from host memory to host memory.
 //
-// G.transfers: throughput by input size, 2 KiB to 1 GiB, for five ways: page-locked memory with copy in, kernel and
-// copy out one after the other; these three steps in chunks that overlap; mapped memory that the kernel reads and
-// writes in place; mapped write-combined memory; and production. Times include transfers. They are measured by events
-// from the first copy to the last, or around the kernel if there are no copies. The times of production are measured by
-// the host's clock around the call. Allocation and key expansion are excluded. G.breakdown shows the shares of copying
-// in, computing and copying out, by input size, for [G]'s best scheme and the lab's conflict-free kernel.
+// G.transfers measures the throughput by input size, 2 KiB to 1 GiB, for five ways of transfer: page-locked memory with
+// copy in, kernel and copy out one after the other; these three steps in chunks that overlap; mapped memory that the
+// kernel reads and writes in place; mapped write-combined memory; and production. Times include transfers. Events
+// measure from the first copy to the last, or around the kernel if there are no copies. The host's clock times
+// production's calls. Allocation and key expansion are excluded. G.breakdown shows the shares of copying in, computing
+// and copying out, by input size, for [G]'s best scheme and the lab's conflict-free kernel.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -69,7 +69,7 @@ struct WaysOfTransfer {
           write_combined(text, Kind::mapped_write_combined),
           overlap(most, most_lanes_of_a_cut) {
         // The best thread count for the bus, and whether persistent threads are better, depends on the machine, so
-        // several are tried.
+        // several combinations are tried.
         const auto processors = static_cast<unsigned>(properties.multiprocessors);
         mapped_kernels.push_back({"four tables in shared memory, 1,024 threads", kernels[0].entry, {.threads = 1024}});
         mapped_kernels.push_back({"four tables in shared memory, threads that stay",
@@ -111,7 +111,8 @@ struct WaysOfTransfer {
     }
 
     Summary overlapped(const Context& context, std::size_t bytes) {
-        // Chooses the chunks first, with one kernel, then the kernel from the same list as the other ways.
+        // Chooses the chunks first, with one kernel. Then chooses the kernel, from the list that the other ways also
+        // use.
         const auto work = [&](const gpu::Chunks& chunks, const NamedKernel& kernel) {
             return [this, bytes, chunks, run = chunk_kernel(variants, kernel)] {
                 return overlap.run(locked.input.get(), locked.output.get(), bytes, chunks, run);

@@ -1,8 +1,8 @@
 // H.ctr repeats [H]'s counter mode by size of the text: AES-128-CTR on 1 KiB to 1 GiB. In the first panel, the text is
-// in device memory, and the kernel is timed by events. In the second panel, the text goes from page-locked memory to
-// page-locked memory, and events time everything from the first copy to the last. Kernels: four tables in shared memory
-// as published, copies and kernel one after the other; the lab's conflict-free kernel, with copies that overlap; and
-// production, with transfers timed by the host's clock around the call. Key expansion and allocation are excluded.
+// in device memory, and the kernel is timed by events. In the second panel, text and output are in page-locked memory,
+// and events measure from the first copy to the last. One kernel has four tables in shared memory, as published, and
+// runs between the copies. The lab's conflict-free kernel overlaps with its copies. The host's clock times production's
+// calls with transfers. Key expansion and allocation are excluded.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace lab::experiments {
 
 namespace {
 
-/// The counter block that is `blocks` after `first` (SP 800-38A, B.1).
+/// Returns the counter block that is `blocks` positions after `first` (SP 800-38A, B.1).
 std::array<std::uint8_t, 16> counter_behind(std::span<const std::uint8_t> first, std::uint64_t blocks) {
     std::array<std::uint8_t, 16> counter{};
     unsigned carry = 0;

@@ -1,4 +1,4 @@
-// [H]'s data model for many messages: AES-128-CTR, messages of 1 to 65,536 blocks (H.rekeying: 16,384).
+// Measures [H]'s data model for many messages of 1 to 65,536 blocks (H.rekeying: up to 16,384) in AES-128-CTR.
 //
 // H.overhead compares many messages with one message of the same bytes, for the data model and for production's
 // batches, in device memory and with transfers. Events time the model's kernel. The host's clock times all other work,
@@ -24,7 +24,7 @@ using Work = std::function<double()>;
 struct MessageSubject {
     Series series;
     Work work;           ///< empty: no figure at this size
-    bool whole = false;  ///< its output is that of a single message
+    bool whole = false;  ///< the output equals the output for a single message
 };
 
 void measure_in_turns(const Context& context, Messages& messages, std::vector<MessageSubject>& subjects) {
@@ -51,7 +51,7 @@ void measure_in_turns(const Context& context, Messages& messages, std::vector<Me
     }
 }
 
-/// A message that consists of all texts.
+/// Returns a message that contains all texts.
 warpaes::Message whole_message(const warpaes::Key& key, const Messages& messages) {
     warpaes::Message message;
     message.mode = warpaes::Mode::ctr;
@@ -98,7 +98,7 @@ double whole_model(const Messages& messages, KeySchedules& schedules, gpu::Paylo
 }
 
 /// Like the function above, but includes the copies of the text from and to page-locked memory, as in the paper's
-/// runtime. `whole` means as one message.
+/// runtime. If `whole` is set, all texts form one message.
 double model_with_transfers(const Messages& messages, gpu::PayloadOnDevice& payload, bool whole,
                             const gpu::DeviceMemory& input, const gpu::DeviceMemory& output,
                             const gpu::Stream& stream) {
@@ -123,8 +123,8 @@ std::vector<double> blocks_axis(const Context& context, std::vector<double> all,
     return list;
 }
 
-/// The overhead in per cent: the additional time of `many` compared with `one`, for the same bytes, as a share of the
-/// time of `many`.
+/// Returns the overhead in per cent: the additional time of `many` compared with `one`, for the same number of bytes,
+/// as a share of the time of `many`.
 Series overhead(std::string name, const Series& one, const Series& many) {
     Series out{std::move(name), many.role, {}, {}};
     for (std::size_t i = 0; i < one.values.size(); ++i) {
@@ -169,8 +169,8 @@ Panel measure_striping(const Context& context, std::uint64_t bytes, std::uint64_
 Result measure_overhead(const Context& context) {
     use_gpu(context);
     const std::vector<double> x = blocks_axis(context, {1, 4, 16, 64, 512, 4096, 16384, 65536}, {1, 16, 512, 16384});
-    // In device memory the text is large, so that its time far exceeds a batch's fixed cost. With transfers the bus is
-    // the limit, and a quarter is enough.
+    // In device memory the text is large, so that its time far exceeds a batch's fixed cost. With transfers, the bus is
+    // the limit, and a quarter of the text is enough.
     const std::uint64_t bytes = room_for(context, context.quick ? 64 * mib : 1024 * mib);
     const std::uint64_t host_bytes = bytes / 4;
     const std::uint64_t most = context.quick ? 1 << 17 : 1 << 22;  // 1 GiB in messages of 256 bytes

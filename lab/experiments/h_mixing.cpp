@@ -1,8 +1,8 @@
-// H.mixing repeats [H]'s mixed payload: parallel messages (CTR) of two sizes and serial messages (CBC) of eight sizes,
-// AES-128, in device memory, in seven orders; then up to 64 (--quick: 16) times as many messages. It compares the data
-// model's kernel with natural and with striped threads, timed by events, with production's batch of one entry per
-// message, timed by the host's clock from submission to completion. Preparation of the payload is excluded. All orders
-// are measured in turn.
+// H.mixing repeats [H]'s mixed payload in device memory: parallel messages (AES-128-CTR) of two sizes and serial
+// messages (AES-128-CBC) of eight sizes, in seven orders. It then repeats the payload with up to 64 (--quick: 16) times
+// as many messages. It compares the data model's kernel with natural and with striped threads, timed by events, with
+// production's batch of one entry per message, timed by the host's clock from submission to completion. Preparation of
+// the payload is excluded. All orders are measured in turn.
 #include <fmt/format.h>
 
 #include <algorithm>

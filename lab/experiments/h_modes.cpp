@@ -1,8 +1,8 @@
-// H.modes repeats three of [H]'s comparisons of serial and parallel modes, AES-128, encryption. First panel: CBC and
-// CTR with messages of 2,048 blocks, by their number, in device memory; the data model's kernel by events, production's
-// batch by the host's clock. Second panel: OFB with messages of 512 blocks on the machine's processors (all threads)
-// and on the GPU, by the host's clock. Last panels: registers and speed of a kernel compiled for one mode and of a
-// kernel for all modes, by events.
+// H.modes repeats three of [H]'s comparisons of serial and parallel modes, for AES-128 encryption. The first panel
+// shows CBC and CTR by the number of messages of 2,048 blocks in device memory; events time the data model's kernel,
+// and the host's clock times production's batch. The second panel compares OFB with messages of 512 blocks on all
+// processors of the machine and on the GPU, by the host's clock. The last panels show the registers and, by events, the
+// speed of a kernel for one mode and of a kernel for all modes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace lab::experiments {
 
 namespace {
 
-/// Numbers of messages for an axis: 32, then multiples by factors of four (--quick: 16), and finally the number of
-/// messages that amount to `bytes`.
+/// Returns numbers of messages for an axis: 32, then each time four times as many (--quick: 16 times), and finally the
+/// number of messages that amount to `bytes`.
 std::vector<double> counts_up_to(std::uint64_t bytes, std::uint64_t blocks, const Context& context) {
     const auto most = static_cast<double>(std::max<std::uint64_t>(bytes / (16 * blocks), 1));
     std::vector<double> counts;

@@ -1,7 +1,8 @@
-// H.reads repeats [H]'s memory study: five billion 4-byte reads from constant, shared, texture and global memory and
-// from the caches, coherent and random, per second and per multiprocessor clock. Events around the launch measure
-// seconds, and the multiprocessor's clock measures cycles between the first and the last read. Writing the tables is
-// excluded. The last panel varies the distance between the streams that neighbouring threads read, 1 to 1,024 blocks.
+// H.reads repeats [H]'s memory study: five billion 4-byte reads, coherent and random, from constant, shared, texture
+// and global memory and from the caches. It reports reads per second and reads per multiprocessor clock. Events around
+// the launch measure seconds, and the multiprocessor's clock measures cycles between the first and the last read.
+// Writing the tables is excluded. The last panel varies the distance between the streams that neighbouring threads
+// read, from 1 to 1,024 blocks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,7 +37,7 @@ constexpr Pattern patterns[] = {{ReadPattern::same, "coherent: one word"},
                                 {ReadPattern::consecutive, "coherent: neighbouring words"},
                                 {ReadPattern::random, "random"}};
 
-/// Each thread reads a stream of 128 blocks; the distance between the streams of neighbouring threads varies.
+/// Measures reads at several distances between the streams of neighbouring threads. Each stream has 128 blocks.
 Panel measure_distances(const Context& context) {
     constexpr std::uint32_t stream_blocks = 128;
     std::uint32_t most = 1024;

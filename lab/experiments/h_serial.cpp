@@ -1,7 +1,7 @@
-// H.serial repeats [H]'s serial modes, one thread per message, AES-128, data in device memory: CBC by number and size
-// of messages for production and for the data model; CBC, OFB and CFB by number of messages; and CBC by the distance
-// between neighbouring messages, with the same number of blocks at every distance. The data model's kernel is timed by
-// events, production's batch by the host's clock from submission to completion.
+// H.serial repeats [H]'s serial modes for AES-128, with one thread per message and with data in device memory: CBC by
+// number and size of messages for production and for the data model; CBC, OFB and CFB by number of messages; and CBC by
+// the distance between neighbouring messages, with the same number of blocks at every distance. Events time the data
+// model's kernel, and the host's clock times production's batch from submission to completion.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,9 +16,9 @@ namespace {
 
 constexpr NamedMode serial_modes[] = {{Mode::cbc, "CBC"}, {Mode::ofb, "OFB"}, {Mode::cfb128, "CFB"}};
 
-/// The throughput of the data model's kernel on `count` messages of `blocks` blocks in CBC, with neighbours `distance`
-/// blocks apart. A message longer than the distance is divided into runs of that length, interleaved with the runs of
-/// the other messages.
+/// Returns the throughput of the data model's kernel on `count` messages of `blocks` blocks in CBC, with neighbours
+/// `distance` blocks apart. A message longer than `distance` is divided into runs of `distance` blocks, interleaved
+/// with the runs of the other messages.
 Summary measure_distance(const Context& context, std::uint64_t count, std::uint64_t blocks, std::uint64_t distance) {
     const std::uint64_t run = std::min(distance, blocks), runs = blocks / run;
     const Shape shape{.mode = Mode::cbc, .count = count * runs, .blocks = run, .stride_blocks = distance};

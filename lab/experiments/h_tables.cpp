@@ -1,6 +1,7 @@
 // H.tables repeats [H]'s table study: one table or four, in texture, constant and shared memory and with a copy for
-// each bank. The second panel reads the text as global memory, by read-only loads, and through textures. AES-128-CTR on
-// 256 MiB in device memory, timed by events around kernels; transfers and key expansion are excluded.
+// each bank. The second panel reads the text as global memory, by read-only loads, and through textures. The text is
+// 256 MiB in device memory, encrypted with AES-128-CTR. Events around the kernels measure the time, which excludes
+// transfers and key expansion.
 #include <algorithm>
 #include <array>
 

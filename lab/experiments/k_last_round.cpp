@@ -1,6 +1,6 @@
-// K.last_round: the attack of [K] on single warps. The attacker knows the ciphertexts of 32 blocks, one for each lane,
-// and the warp's clocks. In [K] the attacker knows only the time of a complete launch. In the last round, the lookups
-// delay the warp as often as the correct key byte predicts.
+// K.last_round repeats the attack of [K] on single warps. The attacker knows the ciphertexts of 32 blocks, one for each
+// lane, and the warp's clocks. In [K] the attacker knows only the time of a complete launch. The delay that the last
+// round's lookups cause is correlated with the delay that the correct key byte predicts.
 #include <algorithm>
 #include <array>
 
@@ -21,7 +21,7 @@ constexpr const char* model_names[] = {"banks", "words", "lines"};
 
 struct Victim {
     gpu::Timed subject;
-    bool contends;  ///< its lookups wait for each other
+    bool contends;  ///< whether its lookups wait for each other
 };
 constexpr Victim victims[] = {
     {gpu::Timed::shared, true},     {gpu::Timed::constant, true},    {gpu::Timed::global, true},
@@ -41,7 +41,7 @@ public:
         : subject_(subject), key_(random_bytes(16, 31)), recovery_(context.threads) {
         const auto words = KeySchedules::expanded(key_);
         schedule_.assign(words.begin(), words.end());
-        // In the lab's schedules a word has its first byte lowest.
+        // In the lab's key schedules, the first byte of a word is its lowest byte.
         for (std::size_t i = 0; i < key_bytes; ++i) {
             last_round_[i] = static_cast<std::uint8_t>(schedule_[40 + i / 4] >> 8 * (i % 4));
         }

@@ -16,8 +16,9 @@ namespace lab::experiments {
 
 namespace {
 
-/// The numbers of random texts and keys. There are several, because a single random text or key could be as unusual as
-/// the fixed one. `most_at_once` launches, of up to five queue entries each, fit on a stream before it blocks the host.
+/// The numbers of random texts and of random keys. There are several of each, because a single random text or key could
+/// be as unusual as the fixed one. `most_at_once` launches, of up to five queue entries each, fit on a stream before it
+/// blocks the host.
 constexpr std::size_t most_texts = 256, most_keys = 64, most_at_once = 160;
 /// The bytes of a warp's blocks, one block per lane.
 constexpr std::size_t warp_bytes = 512;
@@ -47,10 +48,10 @@ std::vector<std::uint8_t> repeated(std::span<const std::uint8_t> part, std::size
     return text;
 }
 
-/// Precautions against other causes of different times. Each text is copied to the kernel's input before the clock
-/// starts, because memory at a different address could be faster. The number of copies of the fixed text or key equals
-/// the number of random texts or keys, because recently used memory is faster. Timed work does not begin before all of
-/// it is enqueued; otherwise the GPU could wait for the host, for a time that depends on the previous copy.
+/// Takes precautions against other causes of different times. Each text is copied to the kernel's input before the
+/// clock starts, because memory at a different address could be faster. The number of copies of the fixed text or key
+/// equals the number of random texts or keys, because recently used memory is faster. Timed work does not begin before
+/// all of it is enqueued; otherwise the GPU could wait for the host, for a time that depends on the previous copy.
 class LaunchTest {
 public:
     LaunchTest(const Context& context, const LaunchSubject& subject)
@@ -138,7 +139,7 @@ private:
             production_[key]->enqueue(subject_.encrypt, counter_, input_.get(), output_.get(), bytes_, stream_.get());
         }
     }
-    /// Returns the index into a list of `count` fixed items followed by `count` random ones.
+    /// Returns the index into a list of `count` fixed items followed by `count` random items.
     static std::size_t pick(bool random, std::size_t count, std::size_t i) {
         return count == 0 ? 0 : (random ? count : 0) + i % count;
     }

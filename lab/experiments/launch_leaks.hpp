@@ -25,7 +25,7 @@ struct LaunchSubject {
                           ///< test must find its leak
 };
 
-/// The number of random texts or keys among which the fixed text or key is chosen.
+/// The number of random texts or keys from which the fixed text or key is chosen.
 inline constexpr std::size_t launch_candidates = 4096;
 
 /// "text" or "key".

@@ -86,8 +86,8 @@ double time_batch(const warpaes::Engine& engine, std::vector<warpaes_batch_entry
 /// memory.
 double time_batches(const warpaes::Engine& engine, std::vector<warpaes_batch_entry>& entries, unsigned calls);
 
-/// Throughput in GB/s for messages in device memory, both verified: production's batch, by the host's clock with
-/// submission and wait, and the data model's kernel, by events.
+/// Throughput in GB/s for messages in device memory, with verified outputs: of production's batch, by the host's clock
+/// from submission to completion, and of the data model's kernel, by events.
 struct MessageRates {
     Summary production, model;
 };

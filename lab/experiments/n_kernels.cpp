@@ -1,7 +1,7 @@
 // [N]'s comparison of thirteen kernels, and its parameters one by one. All kernels compute AES-128-ECB on up to 256 MiB
 // of random text in device memory. Launches are timed by events; transfers and key expansion are excluded. Unless
-// stated otherwise, the figure of a variant is that of its best thread-block size among 128, 256 and 512. Every output
-// is verified.
+// stated otherwise, the figure of a variant is for its best thread-block size among 128, 256 and 512. Every output is
+// verified.
 //
 // N.implementations: the thirteen kernels of the paper, and production. N.granularity: 16, 8, 4 and 1 bytes of a block
 // per thread, by the way threads exchange columns. N.tables: memory and number of lookup tables. N.baselines: the

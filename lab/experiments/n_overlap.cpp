@@ -1,8 +1,8 @@
-// N.overlap repeats [N]'s overlap of transfers and computation. A text in page-locked memory (256 MiB; AES-128-ECB) is
-// divided into 1 to 64 chunks; each chunk is copied in, encrypted and copied out on one of up to eight streams. Events
-// time everything from the first copy to the end of the last. The kernels are the paper's implementation 3 and the
-// lab's conflict-free kernel. Production, timed by the host's clock, is measured for comparison. The second panel is
-// the share of the transfer time that overlapping saves.
+// N.overlap repeats [N]'s overlap of transfers and computation. A text of 256 MiB in page-locked memory is divided into
+// 1 to 64 chunks. Each chunk is copied in, encrypted with AES-128-ECB and copied out on one of up to eight streams.
+// Events time everything from the first copy to the end of the last. The kernels are the paper's implementation 3 and
+// the lab's conflict-free kernel. Production, timed by the host's clock, is measured for comparison. The second panel
+// is the share of the transfer time that overlapping saves.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -120,8 +120,7 @@ Result run_overlap(const Context& context) {
         const gpu::Steps steps = whole.steps(buffers.input.get(), buffers.output.get(), bytes, kernel);
         return steps.in + steps.out;
     });
-    // The paper states 0.08 ms for 256 MB, which is faster than its bus. According to its other figures, 0.08 s is
-    // meant.
+    // The paper states 0.08 ms for 256 MB, which is faster than its bus. Its other figures show that 0.08 s is meant.
     result.facts.push_back({"copies of the whole text, in and out", 1e3 * copies.median, "ms", std::nullopt});
     return result;
 }

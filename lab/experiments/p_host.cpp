@@ -1,9 +1,9 @@
 // P.host_memory repeats [P]'s and [H]'s comparison of page-locked and pageable host memory: AES-128-ECB on 64 KiB to
-// 256 MiB, copy in, kernel and copy out one after the other. Events time everything from the first copy to the last;
-// allocation is excluded.
+// 256 MiB, copy in, kernel and copy out one after the other. Events measure from the first copy to the last; allocation
+// is excluded.
 //
 // P.modes repeats [P]'s comparison of its parallel modes (ECB and CTR encryption, CBC and CFB decryption) on the
-// backends of production, from pageable host memory to pageable host memory. The host's clock measures the call.
+// backends of production, with text and output in pageable host memory. The host's clock measures the call.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Repeats [P]'s kernel parameters: AES-128-ECB on 256 MiB in device memory. Only kernels are timed, by events around
-// launches; transfers and key expansion are excluded.
+// Repeats [P]'s kernel parameters: AES-128-ECB on 256 MiB in device memory. Events around the launches time only the
+// kernels; transfers and key expansion are excluded.
 //
 // P.threads: 1, 2, 4 and 16 threads per AES block for encryption and decryption, compared with production's encryption;
 // and thread blocks of 64 to 1,024 threads. P.memory: tables and keys in constant, shared and global memory; word and

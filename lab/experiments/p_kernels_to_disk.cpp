@@ -1,7 +1,7 @@
-// The part of P.memory for files on a disk: the lab's kernels, not production's kernels, in [P]'s pipeline of a reader,
-// a worker and a writer. AES-128-ECB of a file of 256 MiB (--quick: 64 MiB) on a disk, in chunks of 8 MiB that pass
-// through page-locked memory and four streams. The host's clock measures from opening the files to the end of the
-// output's flush. The input is first evicted from the page cache, outside the time. The paper reports differences
+// The part of P.memory for files on a disk. The lab's kernels, not production's kernels, run in [P]'s pipeline of a
+// reader, a worker and a writer. They encrypt a file of 256 MiB (--quick: 64 MiB) with AES-128-ECB, in chunks of 8 MiB
+// that pass through page-locked memory and four streams. The host's clock measures from opening the files to the end of
+// the output's flush. Before each measurement, the input is evicted from the page cache. The paper reports differences
 // between kernels for such files.
 #include <algorithm>
 #include <array>

@@ -1,10 +1,10 @@
 // P.encryption and P.decryption repeat [P]'s comparison with openssl: the command `warpaes enc` compared with `openssl
 // enc` by file size, 16 KiB to 256 MiB on a disk and to 1 GiB on a tmpfs (--quick: 16 KiB to 64 MiB). Encryption is
 // AES-128-CTR, decryption AES-128-CBC. The host's clock measures from the start of the process to its end. On a disk,
-// the input is evicted from the page cache before each run, outside the time; a second openssl line adds an fsync of
-// the output, because warpaes ends only when its output is on the disk. Each line of openssl is measured twice: with
-// the processor's AES instructions, and without them, like the paper's openssl. Processor seconds of the whole machine
-// are recorded for the same runs.
+// the input is evicted from the page cache before the clock starts. A second openssl line there adds an fsync of the
+// output, because warpaes ends only when its output is on the disk. Each line of openssl is measured twice: with the
+// processor's AES instructions, and without them, like the paper's openssl. Processor seconds of the whole machine are
+// recorded for the same runs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct CommandSubject {
     std::string name;
     Series::Role role;
     std::vector<std::string> command;  ///< arguments without the files
-    bool sync;                         ///< the output is then flushed to the disk, and the time includes the flush
+    bool sync;                         ///< whether the time includes flushing the output to the disk
     bool only_on_disk;
     std::vector<std::string> environment = {};
 };
@@ -171,8 +171,8 @@ Panel measure_place(const Context& context, const Place& place, const std::vecto
     return panel;
 }
 
-/// The average gain of the first series over the series `openssl`, for files of at least `from` bytes, or for the
-/// largest file if all files are smaller. 0.5 means 50 %.
+/// Returns the average gain of the first series over the series `openssl`, for files of at least `from` bytes, or for
+/// the largest file if all files are smaller. 0.5 means 50 %.
 double gain_on_large_files(const Panel& panel, const std::string& openssl, std::uint64_t from) {
     const Series &ours = panel.series.front(),
                  &theirs = *std::find_if(panel.series.begin(), panel.series.end(),

@@ -97,7 +97,7 @@ Result run_random_access(const Context& context) {
     Result result;
     std::vector<std::string> unused;
     const std::vector<Place> places = places_of(context, unused);
-    const Place& place = places.back();  // a tmpfs if there is one: a disk would hide the cost
+    const Place& place = places.back();  // a tmpfs if there is one: a disk would hide the cost of decryption
     std::vector<std::uint64_t> file_sizes{64 << 10, 1 << 20, 16 << 20, 64 << 20};
     if (!context.quick) file_sizes.push_back(256 << 20);
     const std::uint64_t size = fitting(context, {place}, file_sizes, 2).back();

@@ -1,8 +1,8 @@
 // P.streams repeats [P]'s streams: one, two, four and eight streams, each with its own staging buffers of 8 MiB, so
-// that copies and kernels of different buffers overlap. AES-128-ECB on 1 GiB (--quick: 128 MiB) from page-locked memory
-// to page-locked memory, timed by events from the first copy to the last. For comparison, production has the same
-// number of chunks in flight, and is timed by the host's clock. The second panel goes from disk to disk, as published.
-// It shows production's file job, timed as in p_pipeline.cpp.
+// that copies and kernels of different buffers overlap. The text is 1 GiB (--quick: 128 MiB), encrypted with
+// AES-128-ECB. Text and output are in page-locked memory, and events measure from the first copy to the last. For
+// comparison, production has the same number of chunks in flight, and is timed by the host's clock. The second panel
+// goes from disk to disk, as published. It shows production's file job, timed as in p_pipeline.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>

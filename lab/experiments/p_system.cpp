@@ -1,11 +1,11 @@
 // Measures parts of the system around the cipher for which [P] has no figures.
 //
-// P.gpus: AES-128-CTR on a long text from page-locked memory to page-locked memory, by production on one GPU and on all
-// GPUs of the machine. The host's clock measures the call.
+// P.gpus measures production on one GPU and on all GPUs of the machine: AES-128-CTR on a long text, with text and
+// output in page-locked memory. The host's clock measures the call.
 //
-// P.qkd: AES-256-CTR with a new key for every text, as with a quantum key distribution link. The link is simulated: its
-// responses are in memory, in the format of ETSI GS QKD 014 (V1.1.1, "Key container": JSON with base64). The host's
-// clock measures from reading a response to the end of the last text; the network is excluded.
+// P.qkd measures AES-256-CTR with a new key for every text, as with a quantum key distribution link. The link is
+// simulated: its responses are in memory, in the format of ETSI GS QKD 014 (V1.1.1, "Key container": JSON with base64).
+// The host's clock measures from reading a response to the end of the last text; the network is excluded.
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
@@ -85,7 +85,8 @@ Result run_gpus(const Context& context) {
 
 constexpr std::size_t key_bytes = 32, most_keys = 128;
 
-/// Keys in the format of a key-management entity's response: {"keys": [{"key_ID": "…", "key": "base64"}, …]}.
+/// Returns the keys in the format of a key-management entity's response: {"keys": [{"key_ID": "…", "key": "base64"},
+/// …]}.
 std::string container_of(std::span<const std::uint8_t> keys) {
     nlohmann::json list = nlohmann::json::array();
     for (std::size_t at = 0; at < keys.size(); at += key_bytes) {

@@ -23,8 +23,8 @@ inline constexpr std::size_t kib = 1 << 10, mib = 1 << 20;
 /// Selects the context's GPU for this thread and returns its properties. Throws LeftOut if there is none.
 gpu::Properties gpu_of(const Context& context);
 
-/// `wanted` bytes, or fewer if needed: the largest power of two that the context allows such that eight copies fit in
-/// the GPU's free memory and sixteen in the host's.
+/// Returns `wanted` if the context allows it, eight copies fit in the GPU's free memory, and sixteen copies fit in the
+/// host's memory. Otherwise, returns the largest power of two that meets these conditions (at least 16).
 std::size_t room_for(const Context& context, std::size_t wanted);
 
 /// Returns the size of the text in device memory for comparisons of kernels: 256 MiB, or less if the context does not
@@ -37,7 +37,7 @@ std::vector<double> sizes(const Context& context, std::size_t from, std::size_t 
 
 /// Returns a variant's name in panels.
 std::string label_of(const gpu::Variant& variant);
-/// Returns an axis of GB/s with a logarithmic scale, for rates that begin very low.
+/// Returns a logarithmic axis in GB/s, for rates that begin very low.
 Axis wide_throughput();
 /// Returns the `values` of a paper in Gbit/s, converted to GB/s and padded with none up to `size`, because a panel's x
 /// may be longer.
@@ -97,7 +97,7 @@ struct NamedKernel {
 /// persistent threads.
 NamedKernel published_kernel(bool counter = false);
 NamedKernel conflict_free_kernel(const gpu::Properties& properties, bool counter = false);
-/// ECB for the chunks of a text. `variants` must outlive the result.
+/// Returns a function that enqueues ECB for a chunk of a text. `variants` must outlive the result.
 gpu::ChunkKernel chunk_kernel(const gpu::Variants& variants, const NamedKernel& kernel);
 
 }  // namespace lab::experiments

@@ -1,6 +1,7 @@
-// T.designs: designs published since 2019, implemented as the lab's own kernels, compared with production and earlier
-// designs. AES-128 in ECB and CTR, text in device memory, without transfers: GB/s, and GB/s per watt from the energy
-// counter of the board. Then AES-128 and AES-256 from host to host, where [T] expects no visible loss.
+// T.designs compares designs published since 2019, implemented as the lab's own kernels, with production and with
+// earlier designs. The figures are GB/s, and GB/s per watt from the energy counter of the board, for AES-128 in ECB and
+// CTR on text in device memory, without transfers. The last figures compare AES-128 and AES-256 with text in host
+// memory, for which [T] expects no visible loss.
 #include <array>
 #include <warpaes/warpaes.hpp>
 
@@ -33,7 +34,8 @@ constexpr Design designs[] = {
     {"production", [](const Trial& t, const Context& c) { return t.production(c); }},
 };
 
-/// Gigabytes per joule of board energy, over about `seconds` of launches; none if the energy cannot be read.
+/// Returns the gigabytes per joule of board energy, over about `seconds` of launches; none if the energy cannot be
+/// read.
 std::optional<double> gigabytes_per_joule(const Context& context, const Trial& trial, const Trial::Work& work,
                                           double seconds) {
     const auto run_for = [&](double limit) {
@@ -87,7 +89,7 @@ OfMode measure_mode(const Context& context, bool counter, double from, double to
     return out;
 }
 
-/// Production by key size, with text in device memory and in page-locked host memory.
+/// Measures production by key size, with text in device memory and in page-locked host memory.
 Panel measure_key_sizes(const Context& context) {
     const std::size_t bytes = kernel_text_bytes(context);
     Panel panel =

@@ -1,6 +1,6 @@
-// W.leakage, beyond the papers: tests which kernels' duration depends on the text or the key. Each measurement has a
-// fixed or a random text (or key), chosen at random; the test is Welch's t as in dudect (lab/leak_test.hpp). Single
-// warps are timed by the multiprocessor's clock (lab/gpu/leakage.hpp), whole launches by events (launch_leaks.hpp).
+// W.leakage, which is in no paper, tests which kernels' duration depends on the text or the key. Each measurement has a
+// fixed or a random text (or key), chosen at random; the test is Welch's t-test, as in dudect (lab/leak_test.hpp). The
+// multiprocessor's clock times single warps (lab/gpu/leakage.hpp), and events time whole launches (launch_leaks.hpp).
 // Launches of T-tables are the control: the test must detect their leak.
 #include <algorithm>
 #include <array>
@@ -63,7 +63,7 @@ struct Batch {
             std::copy(words.begin(), words.end(), schedules.data() + i * gpu::schedule_words);
         }
     }
-    /// Returns the item of measurement `i`: its own, or the only one.
+    /// Returns the item of measurement `i`: the measurement's own item, or the only item.
     [[nodiscard]] static std::span<const std::uint8_t> part(std::span<const std::uint8_t> all, std::size_t i,
                                                             std::size_t size) {
         return all.size() == size ? all : all.subspan(i * size, size);
@@ -124,7 +124,7 @@ const std::vector<LaunchSubject>& launch_subjects() {
     return list;
 }
 
-/// The smallest difference of means that a test with this many times could distinguish from chance.
+/// Returns the smallest difference of means that a test with this many times could distinguish from chance.
 double least_found(const LeakTest::Outcome& outcome) {
     return leaks_from * 2 * outcome.deviation / std::sqrt(static_cast<double>(std::max<std::size_t>(outcome.times, 1)));
 }
@@ -133,7 +133,7 @@ double magnitude(const LeakTest::Outcome& outcome) {
     return std::min(std::abs(outcome.t), 1e6);
 }
 
-/// At least 0.01, because the axis is logarithmic.
+/// Returns |t|, but at least 0.01, because the axis is logarithmic.
 double drawn(const LeakTest::Outcome& outcome) {
     return std::max(magnitude(outcome), 0.01);
 }
@@ -147,7 +147,7 @@ Result run_leakage(const Context& context) {
     for (std::size_t s = 0; s < gpu::timed_subjects; ++s) {
         figures.push_back({std::string(gpu::name_of(static_cast<gpu::Timed>(s))), of_text[s], of_key[s]});
     }
-    // Launches take about a thousand times as long.
+    // A launch takes about a thousand times as long as a single warp, so fewer launches are timed.
     const std::size_t launches = std::min<std::size_t>(count, context.quick ? 20'000 : 300'000);
     std::vector<LeakTest::Outcome> whole;
     for (const LaunchSubject& subject : launch_subjects()) {

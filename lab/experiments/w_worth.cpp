@@ -1,6 +1,7 @@
-// W.worth, beyond the papers: AES-128-CTR by size of the text, 1 KiB to 1 GiB (--quick: 256 MiB), on each CPU backend
-// except libcrypto with one thread and with all, and on the GPU with text in pageable, page-locked and device memory.
-// The host's clock measures production's call, with transfers. The engine, key and buffers already exist.
+// W.worth, which is in no paper, measures AES-128-CTR by size of the text, 1 KiB to 1 GiB (--quick: 256 MiB), on each
+// CPU backend (except libcrypto) with one thread and with all threads, and on the GPU with text in pageable,
+// page-locked and device memory. The host's clock measures production's call, with transfers. The engine, key and
+// buffers already exist.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The lab's GPU interface in a build without CUDA: there is no device.
+// Implements the lab's GPU interface in a build without CUDA, in which there is no device.
 #include "lab/experiment.hpp"
 #include "lab/gpu/contenders.hpp"
 #include "lab/gpu/device.hpp"

@@ -21,7 +21,8 @@ struct CachedParams {
 };
 
 /// Only bytes 14 and 15 differ within a group. They are in rows 2 and 3 of the last column, so the first round's
-/// columns 2 and 3 are constant, and columns 0 and 1 lack one lookup each: 146 lookups of 160.
+/// columns 2 and 3 are constant, and columns 0 and 1 require one lookup each. A block therefore requires 146 lookups
+/// instead of 160.
 __global__ void __launch_bounds__(threads) cached_counter_kernel(const __grid_constant__ CachedParams p) {
     const Lookup<variant, false> tables(p.cipher);
     tables.load();
@@ -89,7 +90,8 @@ CachedCounter::CachedCounter(std::span<const std::uint8_t> key, std::span<const 
     std::vector<std::uint32_t> cached;
     const std::uint64_t groups = state->blocks / counters_of_group + 2;
     for (std::uint64_t g = 0; g < groups; ++g) {
-        // The kernel's index of a group wraps with the low half; the carry goes into the high half here.
+        // In the kernel, a group's index wraps with the low half of the counter, so the carry is added to the high half
+        // here.
         const std::uint64_t low = (p.counter_low >> 16 << 16) + g * counters_of_group;
         const std::uint64_t high = p.counter_high + (low < p.counter_low >> 16 << 16);
         const std::uint32_t w[4] = {swapped(high >> 32) ^ words[0], swapped(high) ^ words[1],

@@ -44,7 +44,7 @@ inline constexpr std::array<Variant, 10> granularities{{
     {.bytes = 1, .exchange = Exchange::shuffle, .access = Access::bytes},
 }};
 
-/// Every memory and number of tables, with persistent threads.
+/// Every combination of the memory and the number of tables, with persistent threads.
 inline constexpr std::array<Variant, 14> table_places{{
     {.tables = TableMemory::constant, .table_count = 4, .persistent = true},
     {.tables = TableMemory::constant, .table_count = 1, .persistent = true},
@@ -248,7 +248,7 @@ inline constexpr auto catalogue = [] {
     return entries;
 }();
 
-// tools/profile_lab.py identifies kernels by their index and takes the first thirteen for [N]'s.
+// tools/profile_lab.py identifies kernels by their index, and expects [N]'s thirteen kernels first.
 static_assert(std::equal(thirteen.begin(), thirteen.end(), catalogue.begin(), [](const Variant& v, const Entry& e) {
     return e == Entry{v, {}};
 }));

@@ -1,5 +1,5 @@
-// Contenders with different designs, all AES-128: a cipher without tables, a cipher with groups, and a counter mode
-// with a cached first round.
+// Contenders with different designs, all AES-128: a bitsliced cipher, [G]'s third scheme with several blocks per group,
+// and a counter mode with a cached first round.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace lab::gpu {
 // The bitsliced cipher of <warpaes/device.cuh> in its own kernel.
 
 /// Enqueues ECB, or CTR if `counter` is not empty. A counter has 16 bytes and is a multiple of 1,024. `key` has 16
-/// bytes, and `bytes` is a number of whole blocks. Both pointers are in device memory and multiples of 16; in place is
+/// bytes, and `bytes` is a multiple of 16. Both pointers are in device memory and aligned to 16 bytes; in place is
 /// allowed. Throws std::invalid_argument.
 void run_bitsliced(std::span<const std::uint8_t> key, std::span<const std::uint8_t> counter, const std::uint8_t* input,
                    std::uint8_t* output, std::size_t bytes, const Stream& stream);
@@ -23,8 +23,8 @@ Resources bitsliced_resources(bool counter);
 // bytes) at once, and encrypt the blocks in sequence with one lookup per thread and round. ECB, four tables in constant
 // memory.
 
-/// Enqueues the encryption. `key` has 16 bytes, `blocks_of_group` is 4 or 8, and `bytes` is a number of whole blocks.
-/// Both pointers are in device memory and multiples of 16; in place is allowed. Throws std::invalid_argument.
+/// Enqueues the encryption. `key` has 16 bytes, `blocks_of_group` is 4 or 8, and `bytes` is a multiple of 16. Both
+/// pointers are in device memory and aligned to 16 bytes; in place is allowed. Throws std::invalid_argument.
 void run_grouped(std::span<const std::uint8_t> key, unsigned blocks_of_group, const std::uint8_t* input,
                  std::uint8_t* output, std::size_t bytes, const Stream& stream);
 
@@ -39,8 +39,8 @@ public:
     CachedCounter(const CachedCounter&) = delete;
     CachedCounter& operator=(const CachedCounter&) = delete;
 
-    /// Enqueues CTR. `bytes` is a number of whole blocks, at most that of the constructor. Both pointers are in device
-    /// memory and multiples of 16; in place is allowed. Throws std::invalid_argument.
+    /// Enqueues CTR. `bytes` is a multiple of 16, and at most the number of bytes given to the constructor. Both
+    /// pointers are in device memory and aligned to 16 bytes; in place is allowed. Throws std::invalid_argument.
     void run(const std::uint8_t* input, std::uint8_t* output, std::size_t bytes, const Stream& stream) const;
 
 private:

@@ -101,7 +101,7 @@ public:
     [[nodiscard]] std::uint8_t* get() const { return pointer_; }
     [[nodiscard]] std::size_t size() const { return size_; }
     [[nodiscard]] std::span<std::uint8_t> bytes() const { return {pointer_, size_}; }
-    /// Returns the address for kernels; not for pageable memory.
+    /// Returns the address for kernels. Throws Error for pageable memory.
     [[nodiscard]] std::uint8_t* on_device() const;
 
 private:
@@ -128,8 +128,8 @@ private:
     CUstream_st* stream_ = nullptr;
 };
 
-/// Blocks a stream until the gate is opened, so that work enqueued in the meantime runs without gaps for launches. The
-/// gate opens by itself after 20 ms, because a stream holds only a few hundred entries, and the host blocks when it
+/// Blocks a stream until the gate is opened, so that the work enqueued until then runs without gaps between launches.
+/// The gate opens by itself after 20 ms, because a stream holds only a few hundred entries, and the host blocks when it
 /// adds more.
 class Gate {
 public:
@@ -176,10 +176,10 @@ void fill(void* pointer, std::uint8_t value, std::size_t bytes);
 void fill(void* pointer, std::uint8_t value, std::size_t bytes, const Stream& stream);
 /// Copies the contents of `from` to the host.
 std::vector<std::uint8_t> fetch(const DeviceMemory& from);
-/// Device memory with a copy of `bytes`.
+/// Returns device memory with a copy of `bytes`.
 DeviceMemory on_device(std::span<const std::uint8_t> bytes);
 
-/// Seconds by events of the work that `enqueue` puts on `stream`; waits for it.
+/// Returns the seconds, by events, of the work that `enqueue` enqueues on `stream`. Waits for the work.
 double seconds_of(const Stream& stream, const std::function<void()>& enqueue);
 
 }  // namespace lab::gpu

@@ -16,9 +16,9 @@ constexpr std::uint64_t piece = 512;
 
 struct LevelParams {
     const uint4* nodes;
-    uint4* children;           ///< of all levels except the last
+    uint4* children;           ///< children of the nodes, in all levels except the last
     const uint4* corrections;  ///< corrections of the left and the right child, for each key and level
-    const uint4* table;        ///< the last level's
+    const uint4* table;        ///< entries of the table, for the last level
     uint4* partial;            ///< sums over pieces of the last level
     std::uint64_t count;       ///< nodes of all keys
     unsigned level, depth;
@@ -28,7 +28,7 @@ __device__ __forceinline__ uint4 add(uint4 a, uint4 b) {
     return make_uint4(a.x ^ b.x, a.y ^ b.y, a.z ^ b.z, a.w ^ b.w);
 }
 
-/// `b` where the condition holds, else zero, without a branch.
+/// Returns `b` if `bit` is 1, otherwise zero, without a branch.
 __device__ __forceinline__ uint4 if_set(std::uint32_t bit, uint4 b) {
     const std::uint32_t mask = 0u - bit;
     return make_uint4(b.x & mask, b.y & mask, b.z & mask, b.w & mask);
@@ -50,7 +50,7 @@ private:
     aes::tables<4> tables_;
 };
 
-/// RFC 8439, 2.3, the first 32 bytes of a block.
+/// The first 32 bytes of a ChaCha20 block (RFC 8439, 2.3).
 template <>
 class Generator<Prg::chacha> {
 public:
@@ -87,7 +87,7 @@ private:
     }
 };
 
-/// Computes the corrected children of node i of a level, for all keys.
+/// Computes the corrected children of node `i` of a level. The nodes of all keys are numbered consecutively.
 template <Prg P>
 __device__ __forceinline__ void expand(const Generator<P>& generator, const LevelParams& p, std::uint64_t i,
                                        uint4 (&children)[2]) {

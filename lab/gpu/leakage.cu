@@ -30,8 +30,8 @@ static_assert(memory_of(Timed::constant) == TableMemory::constant &&
               memory_of(Timed::texture) == TableMemory::texture &&
               memory_of(Timed::replicated) == TableMemory::replicated);
 
-/// A subject: load() copies its tables to shared memory, key() copies a key schedule from global memory, run() encrypts
-/// a lane's block.
+/// A subject. load() copies its tables to shared memory if necessary, key() copies a key schedule from global to shared
+/// memory, and run() encrypts a lane's block.
 template <Timed S>
 class Subject {
     static constexpr Entry entry{{.tables = memory_of(S), .keys = KeyMemory::shared, .persistent = true}, {}};
@@ -121,9 +121,10 @@ __device__ __forceinline__ std::uint32_t sum(uint4 v) {
     return v.x ^ v.y ^ v.z ^ v.w;
 }
 
-/// Each thread block consists of one warp, and is the only thread block on its multiprocessor. It measures in sequence.
-/// Data dependencies keep the timed work between the two clock reads: its input depends on the first read, the vote
-/// before the second read on its output. A vote waits until the values of all lanes are available.
+/// Each thread block consists of one warp, is the only thread block on its multiprocessor, and takes its measurements
+/// one after the other. Data dependencies keep the timed work between the two clock reads: the input of the work
+/// depends on the first read, and the vote before the second read depends on its output. A vote waits until the values
+/// of all lanes are available.
 template <Timed S>
 __global__ void __launch_bounds__(32) time_warp(const __grid_constant__ TimerParams p) {
     const Subject<S> subject(p.cipher);

@@ -19,7 +19,7 @@ enum class Timed : std::uint8_t {
     texture,
     replicated,
     production,  ///< tables<4> and encrypt_block of <warpaes/device.cuh>: production's tables and rounds
-    bitsliced    ///< the same header's bitsliced cipher: each lane's block and 31 derived from it
+    bitsliced    ///< the same header's bitsliced cipher: each lane's block and 31 blocks derived from it
 };
 inline constexpr std::size_t timed_subjects = 7;
 constexpr std::string_view name_of(Timed subject) {

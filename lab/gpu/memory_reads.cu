@@ -42,7 +42,7 @@ struct Params {
     std::uint64_t* cycles;
 };
 
-/// Reads at a byte offset (index times `scale`), so that an address requires one instruction in every memory.
+/// Reads at an offset, which is an index times `scale`, so that an address requires one instruction in every memory.
 template <ReadFrom From>
 class Reader {
 public:
@@ -127,13 +127,13 @@ __global__ void __launch_bounds__(threads) make_table(std::uint32_t* table, std:
     }
 }
 
-/// Counts the sums that differ from the expected ones.
+/// Counts the sums that differ from the expected sums.
 __global__ void __launch_bounds__(threads) check_sums(const __grid_constant__ Params p, unsigned* wrong) {
     const std::uint32_t thread = blockIdx.x * blockDim.x + threadIdx.x;
     if (p.sums[thread] != sum_of(p.pattern, thread, p.words, p.rounds)) atomicAdd(wrong, 1u);
 }
 
-/// A texture over a table in device memory.
+/// Owns a texture over a table in device memory.
 class Texture {
 public:
     Texture(std::uint32_t* table, std::uint32_t words) {

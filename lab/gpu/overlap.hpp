@@ -17,7 +17,7 @@ using ChunkKernel = std::function<void(const std::uint8_t* input, std::uint8_t* 
 /// How the text is divided and queued.
 struct Chunks {
     std::size_t bytes = 0;  ///< size of a chunk, at least 1; the last may be shorter
-    unsigned lanes = 1;     ///< device buffers, which is the number of chunks in flight
+    unsigned lanes = 1;     ///< number of device buffers and of chunks in flight
     /// true: one stream carries all copies in, another all copies out. false: each lane copies on its own stream.
     bool queues = false;
 };
@@ -45,7 +45,7 @@ public:
 private:
     struct Lane {
         Stream stream;
-        Event in, kernel, out;  ///< after this step of the lane's last chunk
+        Event in, kernel, out;  ///< recorded after this step of the lane's last chunk
     };
     DeviceMemory input_, output_;
     std::vector<Lane> lanes_;

@@ -38,7 +38,7 @@ __device__ __forceinline__ std::uint32_t mixed(const SharedLookup& t, std::uint3
     return t.t<0, 0>(w0) ^ t.t<1, 1>(w1) ^ t.t<2, 2>(w2) ^ t.t<3, 3>(w3);
 }
 
-/// FIPS 197, 5.1, with the round keys of the message.
+/// The cipher of FIPS 197, 5.1, with the round keys of the message.
 __device__ __forceinline__ uint4 encrypt(const SharedLookup& t, uint4 s, const uint4* keys) {
     s = s ^ __ldg(keys);
 #pragma unroll
@@ -56,7 +56,7 @@ __device__ __forceinline__ std::uint32_t byte_swap(std::uint32_t v) {
     return __byte_perm(v, 0, 0x0123);
 }
 
-/// Counter block number `n` after `first` (SP 800-38A, B.1).
+/// Returns the counter block that is `n` positions after `first` (SP 800-38A, B.1).
 __device__ __forceinline__ uint4 counter(uint4 first, std::uint32_t n) {
     const std::uint64_t high = static_cast<std::uint64_t>(byte_swap(first.x)) << 32 | byte_swap(first.y);
     const std::uint64_t low = static_cast<std::uint64_t>(byte_swap(first.z)) << 32 | byte_swap(first.w);

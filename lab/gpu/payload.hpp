@@ -34,7 +34,7 @@ public:
     /// Copies the output of prepare() to the device; returns when the copy is complete.
     void load(const PreparedPayload& payload, const KeySchedules& schedules);
     /// Enqueues the kernel. `input` is the data stream, and `output` is as long. Both are accessible to the device and
-    /// multiples of 16; in place is allowed.
+    /// aligned to 16 bytes; in place is allowed.
     void run(const std::uint8_t* input, std::uint8_t* output, ThreadMapping mapping, const Runs& runs,
              const Stream& stream) const;
 
@@ -51,7 +51,7 @@ private:
 
     DeviceMemory tables_, messages_, first_, schedules_;
     std::uint32_t count_ = 0, threads_ = 0;
-    std::optional<Mode> mode_;  ///< the mode of all messages, if they have the same one
+    std::optional<Mode> mode_;  ///< the mode of all messages, if it is the same
 };
 
 }  // namespace lab::gpu

@@ -12,9 +12,9 @@ constexpr unsigned team(const Variant& v) {
     return 16u / static_cast<unsigned>(v.bytes);
 }
 
-/// Returns the bytes of shared memory after tables and keys. They contain one of the following: states (in two buffers
-/// if threads exchange columns, so that one buffer is read while the other is written); shares of columns, with the
-/// bytes of the state; staged text.
+/// Returns the number of bytes of shared memory that follow the tables and keys. They contain one of the following:
+/// states (in two buffers if threads exchange columns, so that one buffer is read while the other is written); shares
+/// of columns, with the bytes of the state; staged text.
 constexpr unsigned state_bytes(const Variant& v, unsigned threads) {
     if (v.staged) return 16 * threads;
     if (v.state == StateMemory::registers) return 0;

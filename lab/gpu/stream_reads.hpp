@@ -8,7 +8,7 @@
 
 namespace lab::gpu {
 
-/// Blocks in device memory, whose words are a hash of their block numbers.
+/// Blocks in device memory. Word i of all blocks is a hash of i.
 class StreamReads {
 public:
     /// `streams`: rounded up to a multiple of 256, the thread-block size. `stream_blocks`: length of a stream in blocks

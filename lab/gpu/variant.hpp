@@ -41,7 +41,7 @@ enum class TextMemory : std::uint8_t {
 enum class Order : std::uint8_t {
     natural,
     reversed,  ///< the first thread block processes the last part
-    striped    ///< neighbouring groups of 32 threads' work go to different thread blocks
+    striped    ///< the work of neighbouring groups of 32 threads goes to different thread blocks
 };
 
 struct Variant {

@@ -83,7 +83,7 @@ struct Variants::State {
         return found->second;
     }
 
-    /// A texture over a text. Textures are kept, because kernels that read them may still be in flight.
+    /// Returns a texture over a text. Textures are kept, because kernels that read them may still be in flight.
     cudaTextureObject_t texture_of(const std::uint8_t* text, std::size_t bytes) {
         const auto [found, is_new] = texts.try_emplace({text, bytes});
         if (is_new) found->second = make_texture(reinterpret_cast<const uint4*>(text), bytes);

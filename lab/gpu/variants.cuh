@@ -75,7 +75,7 @@ __device__ __forceinline__ void move_together(const Params& p, std::uint64_t fir
     __syncthreads();
 }
 
-/// Part `part` of `parts`. A part has as many blocks as the thread block has teams.
+/// Processes part `part` of `parts`. A part has as many blocks as the thread block has teams.
 template <Entry E>
 __device__ __forceinline__ void run_part(const Params& p, const Lookup<E.variant, E.cipher.inverse>& tables,
                                          const Keys<E.variant>& keys, std::uint64_t part, std::uint64_t parts) {

@@ -37,10 +37,10 @@ public:
     Variants& operator=(Variants&&) noexcept;
     ~Variants();
 
-    /// Processes `bytes` bytes of text, whole blocks; both pointers are in device memory and multiples of 16. `counter`
-    /// is the first counter block, 16 bytes; empty for ECB. In place is allowed if text is read by ordinary loads.
-    /// Throws std::invalid_argument if no such kernel exists, or if the key has a different length. Text that is read
-    /// through a texture must remain at its address as long as this object exists.
+    /// Processes `bytes` bytes of text, whole blocks; both pointers are in device memory and aligned to 16 bytes.
+    /// `counter` is the first counter block, 16 bytes; empty for ECB. In place is allowed if text is read by ordinary
+    /// loads. Throws std::invalid_argument if no such kernel exists, or if the key has a different length. Text that is
+    /// read through a texture must remain at its address as long as this object exists.
     void run(const Entry& entry, const Geometry& geometry, const std::uint8_t* input, std::uint8_t* output,
              std::size_t bytes, std::span<const std::uint8_t> counter, const Stream& stream) const;
     [[nodiscard]] static Resources resources(const Entry& entry, unsigned threads);

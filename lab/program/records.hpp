@@ -16,10 +16,10 @@ lab::Record load_record(const std::string& path);
 /// Writes the page of the first record, with the verdicts of all; "-" and /dev/stdout are the standard output. Throws
 /// Failure.
 void write_page(std::span<const lab::Record> records, const std::filesystem::path& path);
-/// Returns a line for each paper: "[N] 12 conclusions: 7 hold, 4 in part, 1 does not, 0 open".
+/// Prints a line for each paper: "[N] 12 conclusions: 7 hold, 4 in part, 1 does not, 0 open".
 void print_tally(const lab::Record& record);
 
-/// The command with that name; nullptr for all except these four.
+/// Returns the function of the command `name`, or nullptr unless it is one of these four commands.
 using RecordCommand = int (*)(int argc, char** argv);
 RecordCommand record_command(const char* name);
 

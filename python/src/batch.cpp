@@ -1,4 +1,5 @@
-// Batches of messages: lists of buffers, or one buffer with offsets and lengths. Callers wait for a batch or await it.
+// Batches of messages: lists of buffers, or one buffer with offsets and lengths. Callers block until a batch has
+// finished, or await it.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
@@ -242,7 +243,7 @@ Object submit_into(PyObject* self, const Call& call) {
     return made;
 }
 
-/// Enqueues the messages in a device buffer on the caller's stream, each under the key of its own object.
+/// Enqueues the messages in a device buffer on the caller's stream. Message i uses the key of `ciphers[i]`.
 Object enqueue_into(PyObject* type, const Call& call) {
     const auto [direction_object, ciphers, nonces_object, data_object, offsets_object, lengths_object, buf, tags_object,
                 aad_object, statuses_object, stream] =

@@ -78,7 +78,7 @@ Context& live_context(PyObject* self) {
     return context;
 }
 
-/// A view of a piece, which must be in host memory.
+/// Returns a view of a piece, which must be in host memory.
 View piece_view(PyObject* object, const char* name, Access access = Access::read) {
     View view(object, name, access);
     if (view.on_device()) {

@@ -25,7 +25,7 @@ bool is_gpu(const std::string& backend) {
     return backend == last;
 }
 
-/// The best CPU backend that runs here.
+/// Returns the best CPU backend that this machine supports.
 std::string best_cpu_backend() {
     std::string best = "libcrypto";
     for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {

@@ -12,7 +12,8 @@ namespace warpaes::python {
 /// flight at exit. The caller holds the GIL.
 warpaes_engine* engine();
 
-/// The number of forks that led to this process. An object that belongs to an engine is unusable after a fork.
+/// The number of forks that led to this process. An object that belongs to the parent's engine is unusable in a child
+/// of fork().
 unsigned forks() noexcept;
 /// Throws if an ancestor of this process created `thing`. `made` is the value of forks() when `thing` was created.
 void check_process(unsigned made, const char* thing);

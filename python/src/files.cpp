@@ -39,7 +39,8 @@ public:
     }
     [[nodiscard]] bool is_set() const { return function_ != nullptr; }
 
-    /// Marks a function of the package, which keeps no view, so it may access the library's memory directly.
+    /// Marks the function as the package's own. Such a function keeps no view, so it may access the library's memory
+    /// directly.
     void trust() { is_own_ = true; }
     [[nodiscard]] bool is_own() const { return is_own_; }
 
@@ -64,8 +65,9 @@ public:
         PyGILState_Release(state);
         return result;
     }
-    /// Raises the exception for the status of a library call. The function's own exception takes precedence. `others`
-    /// means that calls are in progress on other threads. The exception may belong to one of them, so it is kept.
+    /// Raises the exception for the status of a library call. An exception of the Python function takes precedence.
+    /// `others` means that calls are in progress on other threads. The function's exception is then kept, because it
+    /// may belong to one of those calls.
     void check(warpaes_status status, bool others = false) {
         const std::string sentence = status != WARPAES_OK ? warpaes_last_error() : "";
         Exception raised;
@@ -102,7 +104,7 @@ private:
     PyObject* function_ = nullptr;
     bool is_own_ = false;
     Exception raised_;
-    std::vector<std::unique_ptr<Block>> blocks_;  ///< as many as there were concurrent calls
+    std::vector<std::unique_ptr<Block>> blocks_;  ///< at most one for each concurrent call
 };
 
 /// Memory that is exposed to a Python function as a memoryview during a call: a block or, for functions of the package,
@@ -155,11 +157,11 @@ bool release(PyObject* view) {
 
 enum class Lent { to_read, to_fill };
 
-/// Calls `use(view)` with a memoryview of a copy of the library's memory. `use` returns the number of bytes that count.
-/// A view that outlives the call must not reach memory that the library frees, nor change bytes that the library is
-/// decrypting. Only the package's own functions, which keep no views, access the library's memory directly. Whatever
-/// `use` does, the view is released. If other objects still use the view (a slice, or an array over it), it cannot be
-/// released: the function gets a BufferError, and the copy belongs to the view.
+/// Calls `use(view)` with a memoryview of a copy of the library's memory. `use` returns the number of valid bytes. A
+/// view that outlives the call must not reach memory that the library frees, nor change bytes that the library is
+/// decrypting. Only the package's own functions, which keep no views, access the library's memory directly. The view is
+/// released afterwards, even if `use` fails. If other objects still use the view (a slice, or an array over it), it
+/// cannot be released: the function gets a BufferError, and the view then owns the copy.
 template <typename Use>
 int lend(Callback& callback, void* data, std::uint64_t size, Lent lent, const Use& use) {
     const auto copy = [](void* to, const void* from, std::uint64_t bytes) {
@@ -545,7 +547,7 @@ Object inspect(PyObject*, const Call& call) {
     const std::string text = name == nullptr || name == Py_None ? "" : to_text(name, "template");
     warpaes_file_info info = WARPAES_FILE_INFO_INIT;
     check(warpaes_file_inspect(PyBytes_AsString(path.get()), text.empty() ? nullptr : text.c_str(), &info));
-    // These two have had these names since version 0.2.
+    // These two formats keep the names that they had in version 0.2.
     const char* format = info.format == WARPAES_FORMAT_STREAMING_AEAD ? "streaming AEAD"
                          : info.format == WARPAES_FORMAT_OPENSSL_ENC  ? "openssl enc"
                                                                       : info.format_name;
@@ -576,7 +578,7 @@ Object crypt_file(PyObject*, const Call& call) {
     warpaes_file_job job = WARPAES_FILE_JOB_INIT;
     job.direction = to_direction(direction);
     job.format = WARPAES_FORMAT_STREAMING_AEAD;
-    // The hash is that of the ciphertext, which is the output of an encryption and the input of a decryption.
+    // The hash covers the ciphertext, which is the output of an encryption and the input of a decryption.
     job.flags = job.direction == WARPAES_ENCRYPT ? WARPAES_FILE_SHA256 : WARPAES_FILE_SHA256_INPUT;
     job.input_fd = static_cast<std::int32_t>(to_u64(source, "source"));
     job.output_fd = static_cast<std::int32_t>(to_u64(target, "target"));

@@ -9,7 +9,7 @@ namespace warpaes::python {
 /// Owns a keyset of the C ABI. The destructor wipes and frees the keyset.
 struct KeysetState {
     warpaes_keyset* handle = nullptr;
-    unsigned users = 0;  ///< number of threads that read it without the GIL
+    unsigned users = 0;  ///< number of threads that use the keyset without the GIL
     Object origin;  ///< the arguments of load(), if it created the keyset and the keyset has not been changed since
 
     KeysetState() = default;

@@ -214,8 +214,8 @@ Object save(PyObject* self, const Call& call) {
     return from_keyset_places("save_keyset", self, place, passphrase != nullptr ? passphrase : Py_None);
 }
 
-/// Returns the number of bytes of memory needed to test a passphrase, or 0 for a keyset under a key-encryption key.
-/// Throws unless the JSON is an encrypted keyset whose cost is within the limits.
+/// Returns the number of bytes of memory needed to test a passphrase, or 0 for a keyset that is encrypted under a
+/// key-encryption key. Throws unless the JSON is an encrypted keyset whose cost is within the limits.
 Object check_wrapped(PyObject*, const Call& call) {
     const auto [json] = arguments(call, "_check_wrapped", {"json"});
     const View view = host_view(json, "json");

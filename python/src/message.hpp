@@ -40,7 +40,7 @@ struct Place {
 
 /// Returns the location of the data and the output, which must be in the same kind of memory. `stream` is the caller's
 /// argument. If it is NULL or None, the work runs on the stream of the data, the output and `others`: the stream that
-/// the tensors' libraries use for them. All tensors that have a stream must have the same one.
+/// the tensors' libraries use for them. All tensors that have a stream must have the same stream.
 Place place_of(const View& data, const View& output, PyObject* stream, std::initializer_list<const View*> others = {});
 
 /// Runs a message in host memory with `size` bytes of data. The caller raises the exception for the status.

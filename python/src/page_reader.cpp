@@ -64,8 +64,8 @@ public:
     PagesRead result;
 
 private:
-    /// Fills the window with at least this many bytes, and enlarges it if necessary. However large a hostile length is,
-    /// at most as much memory is allocated as the rest of the column chunk needs.
+    /// Fills the window with at least this many bytes, and enlarges it if necessary. A hostile length never causes an
+    /// allocation larger than the rest of the column chunk.
     bool fill(std::uint64_t bytes) {
         if (bytes > window_bytes_) {
             const std::uint64_t wanted = std::max(bytes, std::min(batch_bytes_, end_ - at_));

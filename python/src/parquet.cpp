@@ -167,7 +167,7 @@ struct Image {
         pages = walk(chunk, ctr, walked);
         count = static_cast<std::uint64_t>(pages.size());
     }
-    /// The place in the memory of a view.
+    /// Returns the address at `offset` in a view. Throws ValueError if the pages do not fit there.
     [[nodiscard]] std::uint8_t* place_in(const View& to, PyObject* offset_object) const {
         const std::uint64_t offset = to_u64(offset_object, "offset");
         if (offset > to.size() || walked > to.size() - offset) raise(PyExc_ValueError, "to: has no room for the pages");
@@ -192,7 +192,7 @@ struct Image {
     std::uint64_t count = 0, walked = 0;
 };
 
-/// Decrypts the complete pages of an image of modules, which reach the memory of the view as ciphertext.
+/// Copies the complete pages of an image of modules to the view `to` as ciphertext, and decrypts them there.
 Object parquet_move(PyObject*, const Call& call) {
     const auto [key_object, aad_object, image_object, to_object, offset_object, ctr, dictionary, row_group, column,
                 first_page] =
@@ -214,8 +214,8 @@ Object parquet_move(PyObject*, const Call& call) {
     return image.result();
 }
 
-/// Copies the complete pages of an image of modules to a device, and enqueues their decryption there. The stream is the
-/// calling thread's (cudaStreamPerThread), because pages of different threads need not wait for one another.
+/// Copies the complete pages of an image of modules to a device, and enqueues their decryption there. The work runs on
+/// the calling thread's stream (cudaStreamPerThread), so that pages of different threads do not wait for one another.
 Object parquet_enqueue(PyObject* module, const Call& call) {
     const auto [cipher, aad_object, image_object, to_object, offset_object, ctr, dictionary, row_group, column,
                 first_page, statuses_object, first_status] =

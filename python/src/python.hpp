@@ -225,7 +225,7 @@ private:
 /// Registers an exit handler that runs before interpreter shutdown.
 void watch_end(PyObject* module);
 
-/// Convert an argument. They throw ValueError or TypeError, with `name` in the error message.
+/// These functions convert an argument. They throw ValueError or TypeError, with `name` in the error message.
 std::uint64_t to_u64(PyObject* object, const char* name);
 std::string to_text(PyObject* object, const char* name);
 /// Parses the words "encrypt" and "decrypt".

@@ -70,7 +70,7 @@ PyObject* torch_tensor_type() {
 }
 
 void* torch_stream(long device) {
-    static PyObject* current = nullptr;  // a function from device number to stream, as an integer
+    static PyObject* current = nullptr;  // a function that returns a device's current stream as an integer
     const Object number(PyLong_FromLong(device));
     if (current != nullptr) {
         return to_pointer(Object(PyObject_CallFunctionObjArgs(current, number.get(), nullptr)).get());

@@ -74,8 +74,8 @@ public:
     /// stream.
     [[nodiscard]] void* stream() const noexcept { return stream_; }
     enum class Order { unknown, of_stream, of_default_stream };
-    /// The stream that the memory's contents are ready on: unknown; `stream()`, if a tensor's library uses that stream;
-    /// or the legacy default stream, if a DLPack exporter made the memory ready.
+    /// The stream on which the memory's contents are ready: unknown; `stream()`, if a tensor's library uses that
+    /// stream; or the legacy default stream, if a DLPack exporter made the memory ready.
     [[nodiscard]] Order order() const noexcept { return order_; }
     /// The object if it is a PyTorch tensor, otherwise NULL. The reference is borrowed.
     [[nodiscard]] PyObject* torch_tensor() const noexcept { return owner_ == Owner::torch ? tensor_ : nullptr; }

@@ -39,7 +39,7 @@ class CommandLine(CommandTest):
         self.refused(ARGUMENT, "-aes-512-ctr|128, 192 or 256", "enc", "-aes-512-ctr")
         self.refused(ARGUMENT, "-des3|unknown option", "enc", "-des3")
         self.refused(ARGUMENT, "-iv|requires a value", "enc", "-aes-128-ctr", "-iv")
-        self.refused(ARGUMENT, "-d|takes no value", "enc", "-d=1")
+        self.refused(ARGUMENT, "-d|accepts no value", "enc", "-d=1")
         self.refused(ARGUMENT, "'file'|-in", "enc", "-aes-128-ctr", "file")
         self.refused(ARGUMENT, "-iter|'many'", "enc", "-iter", "many")
         self.refused(ARGUMENT, "-iter|from 1 to 2147483647", "enc", "-iter", "0")

@@ -622,11 +622,11 @@ TEST(Summary, SaysFromWhichSizeOnTheGpuIsWorthIt) {
 
 TEST(Summary, WithoutAGpuSaysWhatAnotherMachineFound) {
     MadeRecord made;
-    EXPECT_EQ(summary_of(made.record)["worth"]["sentences"][0], "There is no GPU here.") << "with no figures either";
+    EXPECT_EQ(summary_of(made.record)["worth"]["sentences"][0], "This machine has no GPU.") << "with no figures either";
     made.lines("W.worth", "Throughput by size and place", {1024, 1048576}, "aesni, one thread", {1, 4});
     const nlohmann::json sentences = summary_of(made.record)["worth"]["sentences"];
     ASSERT_GE(sentences.size(), 3u);
-    EXPECT_EQ(sentences[0], "There is no GPU here.");
+    EXPECT_EQ(sentences[0], "This machine has no GPU.");
     EXPECT_NE(sentences[1].get<std::string>().find("another machine"), std::string::npos) << sentences[1];
     const nlohmann::json elsewhere = summary_of(made.record)["worth"]["elsewhere"];
     EXPECT_EQ(elsewhere["answers"].size(), elsewhere["sentences"].size());

@@ -373,7 +373,7 @@ class Drawn(unittest.TestCase):
             window = self.opened(width, page)
             self.well(window, width)
             text = window.value("document.querySelector('.regions p').textContent")
-            self.assertEqual(text, f"There is no GPU here. On another machine, {there['machine']}:")
+            self.assertEqual(text, f"This machine has no GPU. On another machine, {there['machine']}:")
             rows = window.value("document.querySelectorAll('.regions tbody tr:not(.note)').length")
             self.assertEqual(rows, len(there["answers"]))
             self.assertGreaterEqual(rows, 3)

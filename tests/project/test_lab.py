@@ -238,9 +238,10 @@ class Page(unittest.TestCase):
             "Compared with kernel 3, it requires 1.00 times the shared-memory passes and 1.10 times the instructions",
             line,
         )
-        self.assertIn("takes 1.00 times as long. Its shared-memory passes explain the time.", line)
+        self.assertIn("takes 1.00 times as long. The number of shared-memory passes explains this time.", line)
         self.assertIn(
-            "It is limited by shared memory, which is busy 94 % of the time. Warps mostly wait for results from", line
+            "Kernel 4 is limited by shared memory, which is busy 94 % of the time. Warps mostly wait for results from",
+            line,
         )
         self.assertNotIn("- Kernel **12**", page, "its rank did not change")
         # 64 MiB contain 131,072 times 32 blocks.

@@ -430,7 +430,7 @@ class Text(unittest.TestCase):
             "| 1,000 x 1,500 B | each | host | 3.00 | 2.00x libcrypto |",
             "| cuda | CMAC, AES-128 | 65,536 x 16 KiB | one | host | 40.0 |  |",
             "*2026-01-02, commit fedcba987654. The time runs from",
-            "takes 1.00, 1.10 ms in seven orders. The longest time is 10.0 % more than the shortest.",
+            "takes 1.00, 1.10 ms in its seven orders. The longest time is 10.0 % more than the shortest.",
         ):
             self.assertIn(line, text)
         self.assertNotIn("Many messages", report.performance([GPU_RECORD]))
@@ -512,7 +512,7 @@ class PythonPage(unittest.TestCase):
             "| load | 1,000,000,000 B | 2.00 GB/s | 1.00 GB/s | theirs | 2.00 | 2.50 GB/s | 5.00 GB/s | 4.00", text
         )
         self.assertIn("| load | by all cores | 5.0 | 40 % |", text)
-        self.assertIn("dd: read by `dd bs=1M`", text)
+        self.assertIn('"dd": `dd bs=1M` reads', text)
 
     def test_what_does_not_limit_is_not_said(self):
         text = python_page.figures(PYTHON_RECORD | {"rows": [PYTHON_ROW | {"clear_seconds": 0.0625}]})

@@ -84,7 +84,7 @@ class Model(unittest.TestCase):
         self.assertGreater(plan.hours * (plan.machines / max(1, plan.machines - 1)), 0.1)
         self.assertAlmostEqual(plan.machine_dollars, plan.machines * plan.hours * 2)
         slow = model.plan_of(10**16, 1 << 16, BIG, INPUTS, COSTS, 24)
-        self.assertEqual(slow.what, "writes of the store")
+        self.assertEqual(slow.what, "store writes")
         self.assertGreater(slow.hours, 24)
         # More machines would only wait, so the plan uses as many machines as the store allows.
         store = INPUTS["prefixes"] * INPUTS["store"]["writes_per_second_and_prefix"]
@@ -96,9 +96,9 @@ class Model(unittest.TestCase):
     def test_what_was_measured_is_predicted(self):
         checks = {check.what: check for check in model.checks_of(RECORD)}
         self.assertEqual(len(checks), 5)  # runs without an object store are excluded
-        one = checks["10,000 objects, answers after 0 ms, workers: 1"]
+        one = checks["10,000 objects, responses after 0 ms, workers: 1"]
         self.assertAlmostEqual(one.predicted, 1 + 10.0)
-        two = checks["10,000 objects, answers after 0 ms, workers: 2"]
+        two = checks["10,000 objects, responses after 0 ms, workers: 2"]
         self.assertAlmostEqual(two.predicted, 1 + (10.0 + 4.0) / 2)
         copied = checks["encrypt, object store to object store, 1,024 MiB"]
         self.assertAlmostEqual(copied.predicted, 1 + (4.0 + 3.0) / 2)
