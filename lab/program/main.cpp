@@ -20,7 +20,6 @@
 #include "lab/program/records.hpp"
 #include "lab/run.hpp"
 #include "lab/scratch.hpp"
-#include "program.hpp"
 #include "record.hpp"
 
 namespace cli {
