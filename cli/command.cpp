@@ -82,9 +82,10 @@ std::vector<warpaes_backend_info> list_backends() {
 }
 
 const char* gpu_backend() {
-    const char* last = "";
-    for (std::size_t i = 0; const char* const name = warpaes_backend_name(i); ++i) last = name;
-    return last;
+    for (std::size_t i = 0; const char* const name = warpaes_backend_name(i); ++i) {
+        if (warpaes_backend_is_gpu(name) != 0) return name;
+    }
+    return "";
 }
 
 /// CLI11 parses "[a,b]" as a list if an option may be repeated, but a file may have such a name.
