@@ -163,10 +163,6 @@ Keys load_place(const std::string& option, const std::string& text, const KeyOpt
 
 }  // namespace
 
-bool is_wrapped(std::string_view text) {
-    return warpaes::places::is_encrypted(text);
-}
-
 void add_key_options(CLI::App& app, KeyOptions& options) {
     app.add_option("-k,--keys", options.keys)->allow_extra_args(false);
     app.add_option("-t,--template,--format", options.template_name);
@@ -182,7 +178,7 @@ Keys load_keyset_file(const KeysetPlace& place, int fd, const KeyOptions& option
     read_text(text, what, fd);
     const Expected expected = expected_at(place.clear, own);
     as_command([&] { warpaes::places::check_mark(what, text.view(), expected.clear, expected.opener); });
-    if (is_wrapped(text.view())) return unwrap_keyset(what, text.view(), own);
+    if (warpaes::places::is_encrypted(text.view())) return unwrap_keyset(what, text.view(), own);
     return {from_json(what, text.view()), false};
 }
 

@@ -64,9 +64,6 @@ KeyOptions options_at(const KeysetPlace& place, const KeyOptions& options);
 /// loaded.
 void refuse_unused_locks(const KeyOptions& options);
 
-/// Whether the text is a keyset that is encrypted under a passphrase or a key.
-bool is_wrapped(std::string_view text);
-
 /// Whether the key with ID `id`, which opened a file, is a raw key.
 inline bool is_raw(const Keys& keys, std::uint32_t id) {
     return keys.raw || (keys.other_raw && id == 1);
