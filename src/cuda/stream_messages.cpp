@@ -29,7 +29,7 @@ bool takes_pass(std::span<const MessageGroup> groups, const DeviceLimits& limits
     const MessageGroup& first = groups.front();
     for (const MessageGroup& g : groups) {
         if (g.key != first.key || g.direction != first.direction ||
-            !GcmPass::fits(g.length, g.aad_length, g.iv_length)) {
+            !GcmOnePass::fits(g.length, g.aad_length, g.iv_length)) {
             return false;
         }
         const std::uint64_t blocks = blocks_of(g.length);
@@ -40,7 +40,7 @@ bool takes_pass(std::span<const MessageGroup> groups, const DeviceLimits& limits
         work.equal = work.equal && g.length == first.length;
         work.equal_ends = work.equal_ends && blocks % 4 == blocks_of(first.length) % 4;
     }
-    return work.messages > 1 && GcmPass::choose(limits, work);
+    return work.messages > 1 && GcmOnePass::choose(limits, work).kernels != GcmOnePass::Kernels::several;
 }
 
 }  // namespace
