@@ -177,7 +177,7 @@ private:
         model_.aad.insert(model_.aad.end(), piece.begin(), piece.end());
     }
 
-    /// Sets the right tag of the message so far or a wrong tag.
+    /// Sets the right tag of the message so far, or a wrong tag.
     void tags() {
         Bytes tag(16);
         if (model_.open && has_tag() && !model_.encrypt) {

@@ -1,5 +1,5 @@
-// Handles for the C ABI, and the engines that all targets share. There is one engine per CPU backend. It is created
-// once and has one thread.
+// Handles for the C ABI, and the engines that all targets share. There is one engine per CPU backend. Each engine is
+// created once and has one thread.
 #pragma once
 
 #include <memory>

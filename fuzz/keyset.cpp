@@ -15,7 +15,7 @@ std::string write(const Keyset& keyset) {
     std::size_t length = 0;
     const warpaes_status status = warpaes_keyset_write(keyset.get(), nullptr, 0, &length);
     if (status == WARPAES_ERROR_KEYSET) return "";  // no keys, or keys that the format cannot represent
-    require(status == WARPAES_ERROR_BUFFER_TOO_SMALL, "a keyset in no bytes");
+    require(status == WARPAES_ERROR_BUFFER_TOO_SMALL, "a keyset was written to an empty buffer");
     std::vector<char> exact(length);
     expect_ok(warpaes_keyset_write(keyset.get(), exact.data(), exact.size(), &length), "keyset_write");
     require(length == exact.size(), "a different length from the one reported");

@@ -22,8 +22,8 @@ std::map<std::string, std::shared_ptr<File>>& files();
 void reset();
 /// Opens a descriptor of `file`.
 int descriptor(std::shared_ptr<File> file);
-/// Makes the `nth` call from now, counted from 1, fail with `error` (0: no call fails). Reads and writes move at most
-/// `step` bytes (0: no limit).
+/// Makes the `nth` of the following calls, counted from 1, fail with `error` (0: no call fails). Reads and writes
+/// transfer at most `step` bytes (0: no limit).
 void disturb(unsigned nth, int error, std::size_t step);
 /// Returns whether the requested failure has occurred.
 bool disturbed();

@@ -1,6 +1,6 @@
-// Tests the reader of whole pages (python/src/page_reader.cpp) on the pages of a column chunk in a file, altered in any
-// way, with any room and window, on one or several threads. The reader must return the same pages as decrypting them
-// one after the other. After a failure, no plaintext must remain.
+// Tests the reader of whole pages (python/src/page_reader.cpp) with a column chunk in a file. The pages are altered in
+// any way, the sizes of the output and of the window are arbitrary, and one or several threads read. The reader must
+// return the same pages as decrypting them one after the other. After a failure, no plaintext must remain.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// Tests Parquet column chunks with arbitrary bytes as modules, and with arbitrary bytes as an authentic page header.
-// The view describes a page or consists of zeros. Also tests arbitrary bytes as footers.
+// Tests Parquet column chunks with arbitrary bytes as modules, and with arbitrary bytes as an authentic page header. If
+// decryption fails, the view must consist of zeros. Also tests arbitrary bytes as footers.
 #include "warpaes/parquet.h"
 
 #include <cstring>
@@ -78,7 +78,7 @@ void check_header(warpaes_engine* engine, const Key& key, Input& in) {
     require(view[header.size() + 63] == 0, "the header's end");
 }
 
-/// Treats arbitrary bytes as the end of a file. Nothing outside it may be read, and none of its bytes are authentic.
+/// Treats arbitrary bytes as the end of a file. Nothing outside them may be read, and none of them are authentic.
 void check_footer(warpaes_engine* engine, const Key& key, Input& in) {
     const bool plaintext = in.flag();
     Bytes footer = in.rest();

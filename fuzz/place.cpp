@@ -1,5 +1,5 @@
-// Tests keyset places. Any text must be refused with a message, or its parts can be joined to form the same place
-// again. Also uses any text as a raw key, a passphrase or a secret.
+// Tests keyset places. A text must be refused with a message, or joining its parts must produce the same place. Also
+// uses any text as a raw key, a passphrase or a secret.
 #include "places/place.hpp"
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Tests readers and writers with arbitrary sequences of calls on a known text. Calls use pieces of any size and any
-// position, and storage may fail or files may be damaged.
+// Tests readers and writers with arbitrary sequences of calls on a known text. The pieces have any size and position.
+// The storage may fail, and the files may be damaged.
 #include <cstring>
 
 #include "sealed_files.hpp"

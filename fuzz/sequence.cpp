@@ -1,7 +1,7 @@
 // Tests sequences of batches, single calls, segments and contexts with a few keys, which are created and destroyed
-// during the sequence. They run on every CPU backend or, as `sequence_gpu`, on the simulated GPU, also with messages in
-// its memory. The results are compared with libcrypto's. The operations are those in tests/batch/sequence.hpp, with the
-// fuzzer's input as random numbers.
+// during the sequence. They run on every CPU backend or, as `sequence_gpu`, on the simulated GPU, where some messages
+// are in GPU memory. The results are compared with libcrypto's. The operations are those in tests/batch/sequence.hpp,
+// with the fuzzer's input as random numbers.
 #include "sequence.hpp"
 
 #include <cstdlib>
@@ -15,7 +15,8 @@ namespace {
 
 using namespace warpaes::test;
 
-/// Simulated kernels spend most of their time starting and ending threads and filling tables.
+/// A launch table with few threads, because simulated kernels spend most of their time starting and ending threads and
+/// filling tables.
 constexpr warpaes::LaunchTable few_threads{
     .tables = 2, .threads = 128, .own_key_threads = 64, .serial_warps = 1, .product_blocks = 1};
 

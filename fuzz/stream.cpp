@@ -20,7 +20,8 @@ warpaes_file_job job_for(const warpaes_keyset* keyset, warpaes_direction directi
     return job;
 }
 
-/// Regular files are written in any order, so bytes that have not been written yet are zero.
+/// Returns whether the output contains only bytes of the text at their positions, and zeros. Regular files are written
+/// in any order, so bytes that have not been written yet are zero.
 bool is_part(const Bytes& output, const Bytes& text) {
     if (output.size() > text.size()) return false;
     for (std::size_t i = 0; i < output.size(); ++i) {
@@ -72,7 +73,7 @@ void spoiled(Input& in, warpaes_engine* engine) {
 
     // All sealed texts begin with the same bytes.
     const Bytes expected = text_from(part.first, result.output.size());
-    if (verifies) require(result.output.empty(), "verify has written");
+    if (verifies) require(result.output.empty(), "verify has written output");
     if (result.status == WARPAES_OK) {
         require(right_aad, "wrong associated data were accepted");
         require(ranged || authentic != nullptr, "bytes that are not authentic were accepted");

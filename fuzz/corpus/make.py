@@ -136,7 +136,8 @@ def parquet() -> None:
 
 
 def pages() -> None:
-    """Generates complete and altered chunks of a few pages, with rooms, windows and threads (fuzz/pages.cpp)."""
+    """Generates complete and altered chunks of a few pages, with sizes of buffers and windows, and numbers of threads
+    (fuzz/pages.cpp)."""
     page = bytes([1, 200, 5, 1, 3])  # up to 3,000 bytes long
     for name, (ctr, dictionary, count) in {"one": (1, 0, 1), "many": (1, 0, 20), "ctr": (0, 1, 9)}.items():
         begin = bytes([0, ctr, dictionary, count]) + count * page

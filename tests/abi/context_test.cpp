@@ -315,7 +315,8 @@ TEST_P(ContextTest, SeekGoesAnywhere) {
     }
 }
 
-/// Seeks past byte offsets of 16 * 2^32 and 2^64, so the offset carries into every part of the counter.
+/// Seeks to byte offsets up to almost 2^64. All bits of the initial counter except the first are ones, so that carries
+/// reach every part of the counter.
 TEST_P(ContextTest, SeekFar) {
     iv_.assign(16, 0xff);
     iv_[0] = 0x7f;

@@ -88,7 +88,7 @@ TEST_P(Device, PageLockedMemory) {
         std::memcpy(in, input.data(), length);
         Call message = make_message(WARPAES_CTR, WARPAES_ENCRYPT, key_, iv_, in, length, in + length, length);
         ASSERT_EQ(crypt(engine_, message), WARPAES_OK) << warpaes_last_error();
-        // Any device may run it, because all are equally close to host memory.
+        // Any device may process the message, because all devices are equally close to host memory.
         ASSERT_STREQ(message.result.backend, "cuda");
         EXPECT_TRUE(Bytes(in + length, in + 2 * length) ==
                     expected(WARPAES_CTR, WARPAES_ENCRYPT, key_bytes_, iv_, input));

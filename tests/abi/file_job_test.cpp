@@ -378,7 +378,7 @@ TEST_F(FileJob, APrefixStandsInFront) {
     for (const std::string& each : {path, made}) std::filesystem::remove(each);
 }
 
-/// A file's format is recognized from its length and first bytes. Nothing else is read.
+/// The result contains a key ID only if the job has a keyset.
 TEST_F(FileJob, OnlyAKeysetsKeyHasANumber) {
     const std::string path = testing::TempDir() + "warpaes-numbered-" + std::to_string(getpid()), made = path + ".made";
     std::ofstream(path) << "text";

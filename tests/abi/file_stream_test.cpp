@@ -1,5 +1,5 @@
-// Tests FILE* streams on top of readers and writers. Compares them with plain files, opens altered files, and passes
-// the streams to functions of the C library.
+// Tests FILE* streams on top of readers and writers. Compares the streams with plain files, opens altered files, and
+// passes the streams to functions of the C library.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

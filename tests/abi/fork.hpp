@@ -62,7 +62,7 @@ struct Faults {
     void expect(bool right, const std::string& what) {
         if (!right) text += what + " (" + warpaes_last_error() + "); ";
     }
-    /// Checks that a call is refused with a message that names the owner.
+    /// Checks that a call was refused because its object belongs to the process that forked this process.
     void refused(warpaes_status status, const std::string& thing) {
         const std::string sentence = warpaes_last_error();
         expect(status == WARPAES_ERROR_STATE, thing + " is not refused: " + std::to_string(status));

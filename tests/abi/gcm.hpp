@@ -65,10 +65,10 @@ struct SegmentsCase {
     [[nodiscard]] Bytes tags() const;
     [[nodiscard]] std::string name() const;
 
-    /// Copies that side's segments to their positions. The gaps are unchanged.
+    /// Copies the segments of the plaintext or the ciphertext side to their positions. The gaps are unchanged.
     void lay_out(PoisonedBuffer& buffer, bool plaintext) const { lay_out(buffer.data(), plaintext); }
     void lay_out(std::uint8_t* to, bool plaintext) const;
-    /// Fails the test for each missing segment.
+    /// Fails the test if a segment is not at its position.
     void expect(PoisonedBuffer& buffer, bool plaintext) const { expect(buffer.data(), plaintext); }
     void expect(const std::uint8_t* from, bool plaintext) const;
 

@@ -305,7 +305,7 @@ TEST_P(GcmSivDevice, OrACpuDoesIt) {
         EXPECT_STRNE(message.result.backend, "cuda");
         EXPECT_EQ(message.result.device, -1);
 
-        // Decrypts on the other side and encrypts the result again.
+        // Encrypts and decrypts from host memory to device memory.
         const Buffer there = allocate(n), opened = allocate(n);
         Call seal = make_message(WARPAES_GCM_SIV, WARPAES_ENCRYPT, key, *c.iv, c.text.data(), n, there.data(), n);
         Call open = make_message(WARPAES_GCM_SIV, WARPAES_DECRYPT, key, *c.iv, c.sealed.data(), n, opened.data(), n);

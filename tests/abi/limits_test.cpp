@@ -182,7 +182,7 @@ TEST_F(Limits, OfEveryModeOfABatch) {
                 };
                 Lengths lengths = good;
                 lengths.text = n;
-                const bool fits = rules.mode != WARPAES_CFB1 || n <= power(60);  // as a number of bits
+                const bool fits = rules.mode != WARPAES_CFB1 || n <= power(60);  // CFB1 needs a number of bits
                 if (fits) expect(rules.text(n), WARPAES_ERROR_DATA_LENGTH, "length: ", lengths);
                 if (n <= UINT32_MAX) {
                     lengths = good;

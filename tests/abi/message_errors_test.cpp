@@ -347,7 +347,7 @@ TEST_P(MessageErrors, Overlap) {
     message.range_len = 64;
     EXPECT_EQ(crypt(engine_, message), WARPAES_ERROR_OVERLAP);
     EXPECT_TRUE(buffer.intact_after(0));
-    // For a padded message, the whole output must not overlap, not only a part as long as the input.
+    // For a padded message, no part of the output may overlap the input, not even the part past the input's length.
     PoisonedBuffer padded(96);
     message = make_message(WARPAES_CBC, WARPAES_ENCRYPT, key_, iv_, padded.data() + 16, 16, padded.data(), 32);
     message.flags = WARPAES_PKCS7;

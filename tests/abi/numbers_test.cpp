@@ -16,7 +16,7 @@ struct Kind {
     warpaes_number kind;
     const char* name;
     std::size_t bytes;     ///< size of a number
-    std::size_t in_block;  ///< bytes of numbers that a block yields
+    std::size_t in_block;  ///< bytes of numbers for each block of key stream
 };
 constexpr Kind kinds[] = {{WARPAES_BITS, "bits", 1, 16},
                           {WARPAES_UNIFORM_FLOAT64, "uniform float64", 8, 16},
@@ -45,7 +45,7 @@ double wide(std::uint16_t bits, int fraction, int bias) {
     return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
-/// Returns the nearest number of that format. Ties round to even.
+/// Returns the number of this format that is nearest to `x`. Ties round to even.
 double nearest(double x, int fraction, int bias) {
     if (x == 0) return x;
     const int step = std::max(std::ilogb(x), 1 - bias) - fraction;

@@ -43,7 +43,7 @@ protected:
         EXPECT_TRUE(to.intact_after(in_place ? 0 : input.size()));
         return in_place ? from.bytes(input.size()) : to.bytes(input.size());
     }
-    /// After this many bytes, a key receives a table for the first round of counter blocks.
+    /// Encrypts so many bytes that the key receives a table for the first round of counter blocks.
     void use_for_much(const Key& key) {
         const Bytes iv(16, 9);
         Bytes text(30000);

@@ -69,7 +69,7 @@ TEST_P(Siv, ComponentsAreToldApart) {
         << "the oracles do not agree";
 }
 
-/// The initial counter is V with two bits cleared. The cases cover V with each of these bits set and clear.
+/// The initial counter is V with two bits cleared. The cases cover every combination of these bits in V.
 TEST_P(Siv, BothBitsOfTheCounter) {
     unsigned seen = 0;
     for (int i = 0; i < 200 && seen != 0xf; ++i) {

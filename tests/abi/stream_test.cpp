@@ -293,7 +293,7 @@ TEST_P(Stream, MessagesWithoutText) {
     }
 }
 
-// The call is enqueued among other messages, in any order.
+// Entries without text are enqueued among other entries, in any order.
 TEST_P(Stream, EntriesWithoutTextAmongOthers) {
     for (const warpaes_direction direction : directions) {
         const Shape empty{WARPAES_GCM, direction, 3, 0, 0, 16, 16, false, true, true, true, true};

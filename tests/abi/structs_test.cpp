@@ -392,8 +392,8 @@ bool is_the_same_as_zeros(const Struct& init) {
     return std::memcmp(&zeros, &init, sizeof init) == 0;
 }
 
-// warpaes.h promises that `= {0}` is equivalent to the macro, except for three structs. The test ignores fields that
-// calls write.
+// warpaes.h promises that `= {0}` is equivalent to the macro, except for the fields that it lists. The test ignores
+// fields that calls write.
 TEST_F(Structs, ZerosAreWhatTheMacrosSet) {
     warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
     EXPECT_EQ(options.device, -1);

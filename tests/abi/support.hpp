@@ -145,7 +145,7 @@ Bytes crypt(const Engine& engine, const std::string& backend, warpaes_mode mode,
 /// Returns libcrypto's output for the same message.
 Bytes expected(warpaes_mode mode, warpaes_direction direction, const Bytes& key, const Bytes& iv, const Bytes& input);
 
-/// A test of such a suite runs once for each backend of this machine.
+/// The base class of suites whose tests run once for each backend of this machine.
 class BackendTest : public testing::TestWithParam<std::string> {
 protected:
     void SetUp() override {

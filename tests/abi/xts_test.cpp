@@ -27,7 +27,7 @@ protected:
         key_ = make_key(key_bytes_);
         tweak_key_ = make_key(tweak_key_bytes_);
         number_ = random_.bytes(16);
-        // The number of vectors for each key length; 0 means 1.
+        // The differences between the numbers of consecutive data units; 0 means 1.
         static constexpr std::uint64_t steps[] = {0, 0, 1, 8, 8, 1, 5, 1u << 20};
         step_ = steps[uses_++ % std::size(steps)];
     }

@@ -112,7 +112,7 @@ TEST_P(AbiBatchErrors, WhatIsWrongWithAnEntry) {
           "tweak_key, data_unit_len, data_unit_step:", [](E& e) { e.data_unit_len = 16; });
 }
 
-/// A written part that shares one byte with another part of its entry is refused, and neighbours are not.
+/// A written part that shares one byte with another part of its entry is refused. Adjacent parts are accepted.
 TEST_P(AbiBatchErrors, PartsOfAnEntryThatShareAByte) {
     using E = warpaes_batch_entry;
     const struct {

@@ -79,7 +79,8 @@ TEST_P(AbiBatchHuge, NumbersAreRefused) {
     }
 }
 
-// If the statuses cannot be allocated, the call returns an error and writes nothing.
+// Statuses that would extend past the end of memory are refused. The statuses of an entry with too many messages are
+// not written either.
 TEST_P(AbiBatchHuge, StatusesBeyondTheEndOfMemory) {
     std::vector<warpaes_batch_entry> entries{entry(WARPAES_CTR, WARPAES_ENCRYPT, 0), endless(WARPAES_CMAC, 1)};
     warpaes_status one = WARPAES_ERROR_STATE;

@@ -54,7 +54,7 @@ TEST_P(AbiBatch, ManyMessages) {
     check_abi_batch(engine_, specs, 5);
 }
 
-// The messages are long enough to be divided among several workers.
+// Some messages are long enough to be divided among several workers.
 TEST_P(AbiBatch, ALongMessageAmongShortOnes) {
     if (simulated()) {
         GTEST_SKIP()
@@ -76,7 +76,7 @@ TEST_P(AbiBatch, ALongMessageAmongShortOnes) {
     check_abi_batch(engine_, specs, 6);
 }
 
-// A long message is a separate task, but its notes appear in the batch. Only this message's counter wraps.
+// A long message is a separate task. If its counter wraps, the batch's result still contains the note.
 TEST_P(AbiBatch, ALongMessageWhoseCounterWraps) {
     if (simulated())
         GTEST_SKIP() << "takes too long on the simulated GPU; test_abi_batch runs this test on every machine's CPU";

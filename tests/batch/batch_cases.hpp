@@ -125,8 +125,8 @@ public:
     [[nodiscard]] std::uint64_t false_messages(std::size_t index) const;
     /// Returns whether the memory of group `index` contains a block of plaintext from a message with a tag.
     [[nodiscard]] bool shows_plaintext(std::size_t index) const;
-    /// Blocks that only the caller's memory may contain: text, raw keys from outside the pool and their H and, for XTS,
-    /// the encrypted first tweak of each message.
+    /// Blocks that only the caller's memory may contain: text, raw keys that are not in the pool, the H of these keys,
+    /// and, for XTS, the encrypted first tweak of each message.
     using Blocks = std::vector<Block>;
     [[nodiscard]] Blocks blocks_of_texts() const;
     [[nodiscard]] Blocks blocks_of_keys() const;
@@ -154,7 +154,7 @@ struct Limits {
 std::span<const Mode> batch_modes();
 const char* batch_mode_name(Mode mode);
 
-/// Returns a random group. Its messages are preferably empty, short, or near a block boundary in length.
+/// Returns a random group. Its messages are preferably empty or short, or their lengths are near a block boundary.
 GroupSpec random_group(Random random, Mode mode, Direction direction, const Limits& limits = {});
 /// Returns random groups of any modes.
 std::vector<GroupSpec> random_batch(Random random, std::size_t groups, const Limits& limits = {});

@@ -11,7 +11,8 @@
 namespace warpaes {
 namespace {
 
-/// Strips in ascending order, as most clients write them.
+/// Returns the strips that overlap. `strips` is in ascending order, as most clients write them. The first `cut` strips
+/// are added separately from the others.
 std::set<std::uint32_t> clashes_of(const std::vector<Strip>& strips, std::uint32_t cut) {
     const auto writes = [&](std::uint32_t i) { return std::array<Strip, 2>{strips[i], Strip{}}; };
     Clashes clashes, rest;

@@ -67,16 +67,16 @@ TEST_P(CpuBatch, AnyNumberOfMessagesOfAnyLength) {
             check(specs, ++seed);
             GroupSpec equal = specs.front();
             equal.count = count;
-            equal.length = 16 * 300;  // more messages than idle lanes can start at once
+            equal.length = 16 * 300;  // more blocks than a call processes if a vector lane is idle
             equal.raw_keys = count % 2 == 0;
             check({equal, specs.back()}, ++seed);
         }
     }
 }
 
-// Streams with the same key share its round keys; others have copies. Each group has one of three keys, so the streams
-// of a call have the same key, different ones, or the same one in only some of the vectors. The lengths are around
-// those of a block, a cache line, two lines and the kernels' long texts.
+// Streams with the same key share its round keys. Otherwise, each stream has a copy. The streams of a call have the
+// same key, different keys, or the same key in only some of the vectors. The lengths are around the lengths of a block,
+// a cache line, two cache lines and the kernels' long texts.
 TEST_P(CpuBatch, SameAndDifferentKeys) {
     static constexpr Mode modes[] = {Mode::cbc, Mode::cfb128, Mode::ofb, Mode::ccm, Mode::cmac};
     static constexpr std::uint64_t lengths[] = {16,   48,   64,   80,   128,  1008, 1024, 1040, 1088,
@@ -179,8 +179,8 @@ TEST_P(CpuBatch, BeyondTheCaches) {
     }
 }
 
-/// A batch with two complete messages and an incomplete third message. Computes each result with and without the other
-/// messages.
+/// A group of two messages and, directly after them in memory, a group of one. The test changes one property of either
+/// group. The messages are processed in one batch or separately.
 class Neighbours {
 public:
     Neighbours() {
@@ -238,7 +238,8 @@ private:
     MessageGroup groups_[2]{};
 };
 
-// A message that differs from others only in being longer is computed in the same run.
+// A last message that differs from the other messages at most in its smaller length is computed in one run with them.
+// All other messages are computed separately. The results must be the same.
 TEST_P(CpuBatch, NeighboursThatDifferInOneThing) {
     const std::pair<const char*, void (*)(Neighbours&)> differences[] = {
         {"nothing", [](Neighbours&) {}},

@@ -42,7 +42,8 @@ extern "C" OSSL_LIB_CTX* OSSL_LIB_CTX_new() {
 namespace warpaes::test {
 namespace {
 
-/// Runs two batches, of which the first gets no library context. Prints their faults and ends the process.
+/// Runs two batches. In the first batch, libcrypto cannot create a library context. Prints the batches' faults and ends
+/// the process.
 [[noreturn]] void run_without_and_with_context() {
     const std::vector specs{GroupSpec{.mode = Mode::cbc, .length = 64}};
     for (const bool fails : {true, false}) {
@@ -52,7 +53,7 @@ namespace {
     std::exit(0);
 }
 
-/// A process makes one library context, so this needs a process that has none.
+/// A process creates only one library context, so this test needs a process without a library context.
 TEST(BatchCpuFailureDeathTest, ALaterCallMakesTheLibraryContext) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_EXIT(run_without_and_with_context(), testing::ExitedWithCode(0), "libcrypto: OSSL_LIB_CTX_new failed\\.\\.");
@@ -94,7 +95,7 @@ TEST(BatchCpuFailure, OutputsOfWhatFailedShowNothing) {
     EXPECT_GT(failed, 6U) << "no call failed, so this tests nothing";
 }
 
-/// Short messages are processed by separate code, which must not throw if nothing can fail.
+/// Short messages are processed by separate code. If libcrypto refuses a key, the error must name the failed call.
 TEST(MessageCpuFailure, NamesTheCallThatFailedForAShortMessage) {
     const AbiEngine engine = make_engine("libcrypto", 1);
     std::vector<std::uint8_t> bytes(64), iv(16), tag(16);

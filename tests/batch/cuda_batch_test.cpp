@@ -362,11 +362,11 @@ TEST_P(CudaBatch, MessagesOfGcmAsRowsUnderKeys) {
     }
 }
 
-/// Batches that are worth one pass on a GPU: every number of rows of a message, with and without weights, mixed lengths
-/// and alignments, and forged messages among others.
+/// Tests batches that a GPU processes in one pass: every number of rows per message, with and without weights, mixed
+/// lengths and alignments, and forged messages among authentic messages.
 TEST_P(CudaBatch, MessagesOfGcmInOnePass) {
 #if defined(WARPAES_SIMT)
-    constexpr std::uint64_t times = 1;  // which the simulated GPU processes in reasonable time
+    constexpr std::uint64_t times = 1;  // more messages would take too long on the simulated GPU
 #else
     constexpr std::uint64_t times = 256;
 #endif
@@ -453,8 +453,8 @@ TEST_P(CudaBatch, LongMessagesOfGcm) {
     }
 }
 
-/// Tests lengths around the points where rows grow, more messages than are hashed at once, and groups with one key
-/// each, some of them of similar length.
+/// Tests lengths around the points where rows become longer, and more messages than are hashed at once. The messages
+/// have separate keys, or each group has one key.
 TEST_P(CudaBatch, LongMessagesOfGcmUnderKeys) {
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         std::vector<GroupSpec> own, groups;
@@ -484,8 +484,8 @@ TEST_P(CudaBatch, LongMessagesOfGcmUnderKeys) {
     }
 }
 
-/// Returns long and short messages, all or some of them forged. They cover the parts of a message that one warp
-/// processes, and ends in the middle of such a part.
+/// Returns long and short messages, all or some of them forged. Long messages are divided between warps. Some messages
+/// end in the middle of a warp's part.
 std::vector<GroupSpec> forged_groups(unsigned percent) {
     std::vector<GroupSpec> groups;
     for (const Mode mode : {Mode::gcm, Mode::ccm}) {

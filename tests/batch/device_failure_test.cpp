@@ -214,7 +214,8 @@ TEST(BatchOnALostGpu, ShowsNothingOfWhatItHasBegun) {
     EXPECT_GT(failed, 2U) << "no call failed, so this tests nothing";
 }
 
-// If a call on a caller's stream fails, it reports the failure. The next call reuses its memory and succeeds.
+// If a CUDA call fails while a batch is enqueued on the caller's stream, the function reports the failure. The next
+// batch reuses the memory of the failed batch and succeeds.
 TEST(EnqueuedBatch, ThatFailsIsToldAndTheNextIsRight) {
     std::vector<GroupSpec> specs;
     for (const Mode mode : {Mode::ctr, Mode::cbc, Mode::gcm}) {
@@ -288,7 +289,8 @@ TEST(EnqueuedBatch, TakesACopyOfIvsInHostMemory) {
     simt::reset();
 }
 
-/// The list of the batch's devices is an allocation of this size, after the checks and before the first task.
+/// The list of the batch's devices is allocated after the checks and before the first task. Allocations of this size
+/// fail in turn.
 TEST(BatchOnAGpu, IsRefusedIfThereIsNoMemoryForItsWorkers) {
     const std::vector specs(3, GroupSpec{.mode = Mode::ctr, .length = 64});
     unsigned refused = 0;

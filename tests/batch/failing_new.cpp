@@ -8,7 +8,7 @@
 namespace {
 
 constexpr int never = INT_MAX;
-std::atomic<int> until_new_fails{never};  ///< allocations before the first failure; negative: after it
+std::atomic<int> until_new_fails{never};  ///< allocations before the first failure; negative after the first failure
 std::atomic<int> new_failures{0};
 std::atomic<std::size_t> failing_size{0};
 

@@ -8,7 +8,7 @@ namespace warpaes::test {
 /// Makes `times` allocations fail after `before` others, in any threads. Only allocations of `size` bytes count, or all
 /// of them if `size` is 0. Over-aligned types do not count.
 void fail_new(int before, int times = 1, std::size_t size = 0);
-/// Ends this. Returns whether an allocation has failed.
+/// Makes allocations work normally again. Returns whether an allocation has failed.
 bool end_failing_new();
 
 }  // namespace warpaes::test

@@ -53,7 +53,7 @@ std::size_t count(std::span<const std::uint8_t> memory, const MaskedKey& key, co
     return found;
 }
 
-/// Counts the key in the device's key slots. The first two round keys of AES-256 are the key itself.
+/// Counts the copies of the key in the device's key slots. The first two round keys of AES-256 are the key itself.
 std::size_t on_devices(const MaskedKey& key) {
     std::size_t found = 0;
     simt::look_at_memory([&](cudaMemoryType, std::span<const std::uint8_t> memory) {

@@ -10,10 +10,11 @@
 namespace warpaes::test {
 namespace {
 
-/// A backend, and how many allocations fail in succession.
+/// The parameters are the backend and the number of consecutive allocations that fail.
 class BatchOutOfMemory : public testing::TestWithParam<std::tuple<std::string, int>> {};
 
-/// Entries in place or not, under handles or one key as bytes, which the engine keeps.
+/// Returns entries in four modes and both directions, some of them in place. Their keys are handles, or one key as
+/// bytes, which the engine keeps.
 std::vector<GroupSpec> all_modes() {
     std::vector<GroupSpec> specs;
     unsigned n = 0;
@@ -37,7 +38,7 @@ std::vector<GroupSpec> all_modes() {
 TEST_P(BatchOutOfMemory, EveryAllocationFails) {
     const auto& [backend, times] = GetParam();
     const std::vector<GroupSpec> specs = all_modes();
-    // The first batch makes everything that the process makes only once.
+    // The first batch creates everything that is created once per process.
     check_abi_batch(make_engine(backend, 2), specs, 1);
     unsigned refused = 0, failed = 0;
     for (int nth = 0;; ++nth) {

@@ -91,8 +91,8 @@ TEST(Strips, AtTheEndOfMemory) {
 
 std::set<std::uint32_t> clashes_of(const std::vector<std::array<Strip, 2>>& writes) {
     const auto n = static_cast<std::uint32_t>(writes.size());
-    // Adds all writes at once, and in two parts. If there are only a few writes, every position of the split is tested,
-    // otherwise a few positions.
+    // Adds all writes at once, and in two parts. If there are only a few writes, every position of the split is tested.
+    // Otherwise, only some positions are tested.
     std::optional<std::set<std::uint32_t>> found;
     for (std::uint32_t cut = 0; cut <= n; cut += 1 + n / 16) {
         Clashes clashes, rest;
@@ -150,7 +150,7 @@ std::set<std::uint32_t> clashes_by_byte(const std::vector<std::array<Strip, 2>>&
     return clashing;
 }
 
-// Compares the result for few or many rectangles with few or many owners with a check of all pairs.
+// Compares the owners of overlapping rectangles with a check of all pairs, for few and many rectangles and owners.
 TEST(Rectangles, OfWhichOwnersOverlap) {
     std::mt19937 random(3);
     const auto below = [&](std::uint64_t n) { return random() % n; };
@@ -287,7 +287,7 @@ TEST(Clashes, OfVeryManyThatBeginTogether) {
     std::set<std::uint32_t> all;
     for (std::uint32_t i = 0; i < n; ++i) all.insert(i);
     EXPECT_EQ(clashes_of(writes), all);
-    // Tests the messages of one entry, with other entries elsewhere.
+    // Parts of the same entry may overlap. No entry overlaps another entry now.
     for (std::uint32_t i = 1; i < n; ++i) writes[i][1] = writes[i][0] = Strip{std::uintptr_t{8192} + 32 * i, 0, 1, 16};
     EXPECT_TRUE(clashes_of(writes).empty());
 }

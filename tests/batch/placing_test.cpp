@@ -54,7 +54,7 @@ protected:
     }
 };
 
-// Messages with longer keys run on the backend that is faster for their key length.
+// Messages run on the backend that is faster for the length of their keys.
 TEST_F(BatchPlacing, ByTheLengthOfTheKeys) {
     for (const unsigned gpu_bits : {128U, 256U}) {
         const AbiEngine engine = engine_with(costs_of([&](bool gpu, unsigned key_bits) {

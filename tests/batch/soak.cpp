@@ -91,8 +91,8 @@ void work(const AbiEngine& engine, std::uint32_t seed, Clock::time_point end, Ta
     }
 }
 
-/// Uses more keys than the engine keeps expanded, as bytes and each for two messages. Afterwards, the number of keys in
-/// the engine is constant.
+/// Uses more keys than the engine keeps expanded. The keys are passed as bytes, and each is used for two messages.
+/// Afterwards, the number of keys in the engine is constant.
 void fill_key_table(const AbiEngine& engine) {
     std::mt19937 random(7);
     for (int i = 0; i < (simulated() ? 1 : 100); ++i) {

@@ -282,7 +282,7 @@ TEST_P(Tables, HostileRowsHarmNoOthers) {
     for (const std::size_t n : seen) EXPECT_GT(n, 200U);
 }
 
-/// A part that shares one byte with a part of its own row or of another one, and the same IV twice.
+/// Tests a part that shares one byte with a part of the same row or of another row, and an IV that two rows use.
 TEST_P(Tables, PartsOfRowsThatShareAByte) {
     using Row = warpaes_table_message;
     constexpr std::uint64_t Row::*offsets[] = {&Row::input, &Row::output, &Row::iv, &Row::aad, &Row::tag};

@@ -166,7 +166,7 @@ class Authenticity(CommandTest):
             self.refused(
                 AUTHENTICATION, "'bad': ", "decrypt", *self.how, "-r", f"{first - 1}:{first}", "-o", "out", "bad"
             )
-            self.write("bad", good[: end + segment])  # ends with a segment that is not the last
+            self.write("bad", good[: end + segment])  # the file ends with a segment that is not sealed as the last one
             if "C2SP" in template:  # no file has this length
                 self.refused(FORMAT, "truncated", "decrypt", *self.how, "-r", "0:10", "bad")
                 continue

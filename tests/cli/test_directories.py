@@ -113,7 +113,7 @@ class Trees(KeyedTest):
         self.assertEqual(set(self.tree("out")), {"notes.txt.warpaes"})
 
     def test_a_directory_that_cannot_be_read_among_others(self):
-        # Names in this folder are too long, even for root.
+        # Paths below this folder are too long, even for root.
         at = os.open(self.path("in"), os.O_RDONLY)
         for _ in range(20):
             os.mkdir("d" * 250, dir_fd=at)

@@ -375,7 +375,7 @@ class Outputs(KeyedTest):
 
 
 class Names(KeyedTest):
-    """Names that have a special meaning elsewhere are plain file names here."""
+    """Tests unusual names: names with brackets, empty names, detours over missing folders, and keys as names."""
 
     def test_brackets_are_part_of_a_name(self):
         self.write("a", b"one")

@@ -76,7 +76,7 @@ class Place:
 
 
 def transcript(commands, place):
-    text = "Messages after common mistakes. Made by test_forty.py --record; read before it is committed.\n"
+    text = "Messages after common mistakes. `test_forty.py --record` writes this file; review it before a commit.\n"
     for command in commands:
         status, said = place.answer(command)
         text += f"\n$ {command}\n{said}exit status {status}\n"

@@ -193,13 +193,13 @@ class Interchange(CommandTest):
             self.assertEqual(record["backend"], backend)
 
 
-# Without a salt, the same passphrase gives the same ciphertext. One round of derivation takes no time.
+# Without a salt, the same passphrase gives the same ciphertext. A single round of derivation keeps the tests fast.
 FROM_PASSPHRASE = ("enc", "-aes-256-ctr", "-pbkdf2", "-iter", "1", "-nosalt")
 
 
 @with_openssl
 class Passphrases(CommandTest):
-    """openssl reads as much of a line as fits in its buffers."""
+    """Tests lines with passphrases. openssl reads as much of a line as fits in its buffers."""
 
     def run_both(self, *arguments, **options):
         """Run `warpaes` and `openssl`, and check that both fail or that their bytes are equal. Return the result of

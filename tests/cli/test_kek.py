@@ -227,7 +227,7 @@ class InClear(Keks):
         yield "hexadecimal digits", KEYS[256].encode()
         yield "hexadecimal digits with a template", b"C2SP_CHUNKED_256 " + KEYS[256].encode()
         yield "raw bytes that name the member", b'"encryptedKeyset"' + data(15)
-        yield "one member more", clear.replace(b"{", b'{"encryptedKeyset": "", ', 1)
+        yield "an extra member at the start", clear.replace(b"{", b'{"encryptedKeyset": "", ', 1)
         yield "an extra member at the end", clear.rstrip()[:-1] + b', "encryptedKeyset": "AAAA"}'
         yield "an escaped name", clear.replace(b"primaryKeyId", b"primaryKey\\u0049d")
         yield "empty", b""

@@ -83,7 +83,8 @@ class KeyProgram(KeyedTest):
         self.opened("decrypt", "notes.warpaes", env={"WARPAES_KEYSET": own})
 
     def seen_by_program(self, *arguments, script="env", **options):
-        """Return the first lines that the program in `exec:SEEN` prints before the keyset."""
+        """Return the output of `script`. The program, which replaces SEEN in `arguments`, runs it and then prints the
+        keyset."""
         self.write("look", f"{script} >seen; cat keyset".encode())
         self.warpaes(*[word.replace("SEEN", "sh look") for word in arguments], **options)
         return self.read("seen").decode()

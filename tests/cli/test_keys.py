@@ -444,8 +444,8 @@ class Inspect(CommandTest):
         return json.loads(self.warpaes("inspect", *arguments, "--json"))
 
     def test_lengths_by_template(self):
-        # Computed for each template: the header, the tag, the bytes of a segment, and the plaintext bytes of the first
-        # and of later segments.
+        # Computes for each template: the length of the header and of the tag, the bytes of a segment, and the plaintext
+        # bytes of the first segment and of later segments.
         for bits in (128, 256):
             header = bits // 8 + 8
             for construction, tag in (("GCM_HKDF", 16), ("CTR_HMAC_SHA256", 32)):

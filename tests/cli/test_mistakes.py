@@ -45,7 +45,7 @@ class Misspelt(CommandTest):
             self.assertIn("did you mean '--skip-existing'?", self.said(command, "--skip-exist", "x"))
         self.assertIn("did you mean '--no-progress'?", self.said("verify", "--noprogress"))
         self.assertNotIn("did you mean", self.said("encrypt", "--frobnicate"))
-        # The message does not suggest a correct option.
+        # A message about two correct options does not contain a suggestion.
         self.assertNotIn("did you mean", self.said("encrypt", "--output", "x", "--output-dir", "y"))
 
     def test_flags_and_modes_of_enc(self):

@@ -501,7 +501,7 @@ class Adversary(NamesTest):
 
     @unittest.skipIf(names_oracle is None, WITHOUT_ORACLE)
     def test_authentic_names_that_lead_elsewhere(self):
-        """These names were created with the key, as a careless or malicious writer may do."""
+        """These names were created with the key, as a careless or malicious writer could create them."""
         root = os.fsencode(self.path("out"))
         photos = os.path.dirname(self.stored(b"photos/a.jpg"))
         for name in (b"..", b".", b"../../evil", b"/tmp/evil", b"a\0b", b"\0"):

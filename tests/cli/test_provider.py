@@ -56,7 +56,7 @@ class Provider(CommandTest):
         return self.warpaes("provider", "install", *self.config(text), "--module", MODULE, *more)
 
     def used(self):
-        """Return the provider of AES-256-GCM, and check that the usual algorithms exist."""
+        """Return the names of the loaded providers, and check that OpenSSL can generate an RSA key."""
         environment = {**os.environ, "OPENSSL_CONF": str(Path("openssl.cnf").resolve())}
 
         def run(*a):

@@ -154,7 +154,7 @@ class Tune(Simulated):
             self.assertIn("warpaes tune", shown.stderr.decode())
             self.assertEqual([f["value"] for f in json.loads(shown.stdout)["figures"]], built_in)
         self.assertRegex(self.warpaes("selftest", env=self.env).decode(), RIGHT)
-        # This figure exceeds the device's shared memory.
+        # Four tables do not fit in this device's shared memory.
         small = {"WARPAES_SIMT_COMPUTE_CAPABILITY": "8.9"}
         self.stored(
             lambda launches: launches.update(

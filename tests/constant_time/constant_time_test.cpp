@@ -135,7 +135,7 @@ void composed(int mode, int direction, std::size_t key_bytes, std::size_t length
     if (!wraps) {
         m.iv = secrets.ivs[0];
         m.iv_len = 12;
-        m.aad = secrets.keys;  // as secret as a text
+        m.aad = secrets.keys;  // associated data is treated as secret, like a text
         m.aad_len = 100;
         m.tag = secrets.tags[0];
         m.tag_len = 16;

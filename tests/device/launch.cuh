@@ -29,8 +29,8 @@ inline void check(cudaError_t error, const char* what) {
     throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
 }
 
-/// Device memory that contains a copy of host memory or poison. The guard after the bytes must be unchanged when they
-/// are fetched.
+/// Device memory that contains a copy of host memory or poison. When the bytes are fetched, the guard after them must
+/// be unchanged.
 class Buffer {
 public:
     explicit Buffer(const Bytes& from) : Buffer(from.size()) {

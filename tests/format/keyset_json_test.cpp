@@ -304,7 +304,7 @@ TEST(KeysetJson, Protobuf) {
     const std::string key16 = "1a10" + std::string(32, '5'), parameters = "120708802010101803";
     const auto usable = [](const std::string& hex) { EXPECT_NO_THROW(Keyset::parse(with_value(hex))) << hex; };
     usable(key16 + parameters);                // any order is valid
-    usable("1a0100" + parameters + key16);     // the last field of a number counts
+    usable("1a0100" + parameters + key16);     // of several fields with the same number, the last one counts
     usable("1203088020120410101803" + key16);  // parts of a message are merged
     // Unknown fields of every kind are skipped.
     usable(parameters + key16 + "78057a01007900112233445566777d00112233");

@@ -262,7 +262,7 @@ TEST(KeysetWrap, WhatCannotBeWritten) {
     refused(WARPAES_ERROR_ARGUMENT, "1024 MiB", [&] {
         (void)wrap_keyset(keyset, bytes("x"), {1u << 21, 8, 1}, plenty);
     });
-    // The products are 2^64, which overflows to 0.
+    // The products of n and r are 2^64, which overflows to 0.
     for (const Scrypt& cost : {Scrypt{std::uint64_t{1} << 63, 2, 1}, Scrypt{std::uint64_t{1} << 62, 4, 1}}) {
         refused(WARPAES_ERROR_ARGUMENT, "1024 MiB", [&] { (void)wrap_keyset(keyset, bytes("x"), cost, plenty); });
     }

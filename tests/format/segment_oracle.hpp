@@ -15,7 +15,7 @@ using Bytes = std::vector<std::uint8_t>;
 /// The rules for the positions of segments.
 struct Rules {
     std::uint64_t header_bytes;
-    bool header_counts;    ///< towards the size of the first segment
+    bool header_counts;    ///< whether the size of the first segment includes the header
     bool last_is_shorter;  ///< the last segment is never full and may be empty
     std::uint64_t most_segments;
 };

@@ -236,7 +236,8 @@ TEST_F(StreamingAead, AnyEnabledKeyOpensAndThePrimarySeals) {
     }
 }
 
-/// The error does not depend on the order of keys. If the header matches a key, the more specific error is returned.
+/// If the header matches a key of the keyset, the error is AUTHENTICATION, in any order of keys. Otherwise, it is
+/// FORMAT.
 TEST_F(StreamingAead, WhereAKeyCouldBeItsTheContentIsWrong) {
     const SegmentCase &its = segment_cases[0], &longer = segment_cases[1];
     const StreamKey key = key_of(its, 1), another = key_of(its, 2), other_header = key_of(longer, 3);

@@ -58,7 +58,7 @@ TEST_F(Pipelines, AFailureAnywhereEndsAllThree) {
     };
     EXPECT_THROW(run_by_three_threads(input, output, 100, 2, fails), std::runtime_error);
     const ChunkWork nothing = [](std::span<std::uint8_t>) {};
-    // The file is not open for writing.
+    // The output is not open for writing.
     EXPECT_THROW(run_by_three_threads(input, input, 100, 2, nothing), std::system_error);
     EXPECT_THROW(run_by_three_threads(input, output, 100, 0, nothing), std::invalid_argument);
     EXPECT_THROW(run_by_three_threads(input, output, 0, 2, nothing), std::invalid_argument);

@@ -67,8 +67,8 @@ def loses_badly(at):
 
 
 def small_buffers(r: Record):
-    """Return the additional seconds that the smallest buffer takes compared with the best buffer, from the shortest
-    file to the longest."""
+    """Judge whether the additional seconds of the smallest buffer, compared with the best buffer, grow from the
+    shortest file to the longest."""
     s = Surface(r)
     if s.files < 2:
         raise MissingError("longer files")

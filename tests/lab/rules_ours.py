@@ -81,7 +81,7 @@ def w_overlapped(r: Record):
 
 
 def w_workers(r: Record):
-    """Return the figures on the disk and in memory for each backend."""
+    """Judge the figures on the disk and in memory for each backend."""
     found = []
     for panel in r.panels("P.pipeline", "A file of "):
         for one in panel["series"]:

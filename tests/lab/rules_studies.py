@@ -56,7 +56,7 @@ def t_over_cpu(r: Record):
 
 
 def b_ctr_ahead(r: Record):
-    """1.47 and 1.38 Tbit/s."""
+    """The published speeds are 1.47 and 1.38 Tbit/s."""
     return gain(over(designs(r, "CTR")[BITSLICED], designs(r, "ECB")[BITSLICED]), 1.47 / 1.38)
 
 

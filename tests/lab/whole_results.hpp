@@ -24,7 +24,7 @@ inline void expect_verdicts(const Experiment& experiment, const Result& result) 
         EXPECT_EQ(verdict.sentence.back(), '.') << verdict.sentence;
         EXPECT_EQ(verdict.sentence.find("nan"), std::string::npos) << verdict.sentence;
         EXPECT_EQ(verdict.sentence.find("inf "), std::string::npos) << verdict.sentence;
-        // Checks that the experiment has a description.
+        // Checks that the experiment's result contains every figure that the verdict needs.
         const std::string missing = std::string("of ") + experiment.key + " is not in this record";
         EXPECT_EQ(verdict.sentence.find(missing), std::string::npos) << verdict.claim << ": " << verdict.sentence;
     }

@@ -245,7 +245,7 @@ TEST_F(PipelineTest, ProgressIsToldNowAndThen) {
     });
     EXPECT_LT(first, input.size()) << "only the end is reported";
     const auto took = std::chrono::steady_clock::now() - begin;
-    EXPECT_LE(told, took / std::chrono::milliseconds(20) + 2);  // plus the start and the end
+    EXPECT_LE(told, took / std::chrono::milliseconds(20) + 2);  // plus the reports at the start and at the end
 }
 
 constexpr int patience = 10000;  // milliseconds until a wait without an event ends

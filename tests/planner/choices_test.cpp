@@ -168,8 +168,8 @@ TEST_F(ExplainedChoices, AMessageGoesByWhereItLies) {
     for (std::uint8_t* const memory : locked) test::free_page_locked(memory);
 }
 
-/// The explanation contains two figures in a readable unit, the slower backend, the difference, and the origin of the
-/// costs.
+/// The explanation contains the predicted times in readable units, the slower backend, and the origin of the costs. If
+/// there was only one choice, it contains the reason instead of the slower backend.
 TEST_F(ExplainedChoices, OfMessages) {
     const Engine engine(automatic(costs()));
     const std::string best(engine.plan({.bytes = 1}).backend->name());

@@ -210,9 +210,9 @@ std::shared_ptr<CostModel> marked_model() {
                     const auto way = static_cast<Way>(w);
                     const auto of = [&](std::size_t parameter) { return marked(parameter, work_class, way, bits); };
                     Cost cost{.fixed = 1e-6 * of(0), .message = 1e-8 * of(1), .key = 1e-7 * of(2)};
-                    // In some cases, the chain takes longer than the other costs; in others, it does not.
+                    // With the larger value, a chain takes longer than the rest of the work.
                     cost.serial_byte = c % 2 == 0 ? 1e-10 * of(3) : 1e-7 * of(3);
-                    // In some cases, not all messages are in flight at the same time.
+                    // With a limit, not all messages are in flight at the same time.
                     cost.in_flight = w % 2 == 0 ? 0 : 65536 * of(12);
                     for (std::size_t i = 0; i < Cost::spans; ++i) {
                         cost.byte[i] = 1e-9 * of(4 + i);

@@ -270,7 +270,7 @@ class Servers(unittest.TestCase):
             *as_user, str(server), "-D", str(data), "-p", str(port), "-k", "", "-h", "127.0.0.1", "-c", "ssl=on",
             env=environment, port=port, cwd="/",
         )  # fmt: skip
-        # It accepts connections before it can serve them, and then names its state in this file.
+        # PostgreSQL accepts connections before it can serve them. Once it can, this file contains "ready".
         state, until = data / "postmaster.pid", time.monotonic() + 60
         while "ready" not in state.read_text().split() and time.monotonic() < until:
             time.sleep(0.1)

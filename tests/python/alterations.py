@@ -18,8 +18,8 @@ from typing import Any, NamedTuple, Optional
 from support import resident_bytes
 from warpaes import exceptions
 
-#: The maximum growth of the process's memory during half of a format's reads, and a number of files whose size is
-#: allowed in addition.
+#: The maximum growth of the process's memory during half of a format's reads: a number of bytes, plus the size of this
+#: many files.
 MOST_GROWTH, MOST_FILES = 16 << 20, 24
 #: Files that are larger than this are altered only around the ends of their parts and at some other positions.
 LARGE = 64 << 10
@@ -55,14 +55,14 @@ def _flipped(content: bytes, at: int, mask: int) -> bytes:
 
 
 def flips(content: bytes, places: Sequence[int]) -> Iterator[Altered]:
-    """Flip the highest bit of each of these bytes, and all of their bits."""
+    """In each of these bytes, flip the highest bit, all bits, or a bit that depends on the position."""
     for at in places:
         for mask in sorted({1 << at % 8, 0x80, 0xFF}):
             yield Altered("flip", f"byte {at} ^ {mask:#x}", lambda at=at, mask=mask: _flipped(content, at, mask))
 
 
 def cuts(content: bytes, places: Sequence[int]) -> Iterator[Altered]:
-    """Truncate the file to each of these lengths, and remove the same numbers of bytes from the front."""
+    """Truncate the file to each of these lengths, and remove various numbers of bytes from the front."""
     for at in places:
         yield Altered("cut", f"the first {at} bytes", lambda at=at: content[:at])
     for at in range(1, len(content), max(1, len(content) // 64)):

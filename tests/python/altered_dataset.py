@@ -16,7 +16,7 @@ Tree = dict[str, bytes]
 
 
 def tree(folder: pathlib.Path) -> Tree:
-    """Return all files below a folder except released locks."""
+    """Return the contents of all files below a folder."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 

@@ -192,8 +192,8 @@ class Sealed(Format):
 
 
 def small_files(folder: pathlib.Path) -> Iterator[Format]:
-    """Return files with three segments in 300 bytes, with every construction. The files are small enough for every
-    alteration."""
+    """Yield files with every construction. Most of them have three segments in 300 bytes. They are small enough for
+    every alteration."""
     for name, kind, segment, key_bytes, hkdf, tag in (
         ("AES-GCM-HKDF, AES-128, SHA-1", "AesGcmHkdfStreamingKey", 112, 16, SHA1, None),
         ("AES-GCM-HKDF, AES-256, SHA-256", "AesGcmHkdfStreamingKey", 112, 32, SHA256, None),
@@ -214,7 +214,7 @@ def small_files(folder: pathlib.Path) -> Iterator[Format]:
 
 
 def template_files(folder: pathlib.Path) -> Iterator[Format]:
-    """Return files with three segments for every template, for random alterations."""
+    """Yield files with three segments for every template, for random alterations."""
     for template in Keyset.templates():
         bits = int(template.rpartition("_")[2] if "C2SP" in template else template[3:6])
         if "C2SP" in template:
@@ -319,7 +319,7 @@ class Tensors(Format):
             return header
 
         def nested(text: bytes) -> bytes:
-            """Yield alterations of the JSON that the format stores as strings inside JSON."""
+            """Write a header whose JSON values in the metadata become strings again, as the format requires."""
             try:
                 header = json.loads(text)
                 inner = header["__metadata__"]
@@ -358,7 +358,7 @@ class Tensors(Format):
 
 
 def tensor_files(folder: pathlib.Path) -> Iterator[Format]:
-    """Return files from both packages, for NumPy and, if it is installed, PyTorch."""
+    """Yield files from both packages, for NumPy and, if it is installed, PyTorch."""
     yield Tensors(folder)
     yield Tensors(folder, theirs=True)
     try:

@@ -16,7 +16,7 @@ import warpaes
 work: list[tuple[Any, ...]] = []
 
 
-#: The current streams. The last one belongs to the innermost context.
+#: The current streams. The last stream belongs to the innermost context.
 current: list[Any] = [None]
 
 

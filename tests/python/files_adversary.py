@@ -255,7 +255,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--log", action="store_true", help="of every run")
+    parser.add_argument("--log", action="store_true", help="print the log of every run")
     arguments = parser.parse_args()
     broken = []
     for seed in range(arguments.seed, arguments.seed + arguments.runs):

@@ -361,7 +361,8 @@ class Adversary:
             return ""
 
     def sign(self, chance: random.Random) -> str:
-        """Plant a root under the attacker's manifest key. The owner's key manager may have wrapped this key."""
+        """Plant a root that the attacker's manifest key authenticates. The owner's key manager may have wrapped this
+        key."""
         world = self.world
         if not world.may_wrap:
             return "nothing"
@@ -449,7 +450,8 @@ class Adversary:
         return f"mode {mode:o} of {name}"
 
     def odd_name(self, chance: random.Random) -> str:
-        """Return objects that no listing contains."""
+        """Plant an object with an unusual name, such as a long name, a name with control characters, or a name that
+        is reserved for bulk."""
         name = chance.choice(
             ["\x1b]0;x\x07", "a/../../x", "\u202e", "x" * 200, FOLDER + "x", ".x.warpaes-part-" + "0" * 32]
         )

@@ -220,7 +220,7 @@ class World:
             "d/later2",
             "later3",
         ]
-        # These random numbers are separate, so that the other numbers of a run did not change.
+        # A separate generator is used, so that the other random numbers of a run are the same as without hidden names.
         self.hidden = Names(random.Random(f"names {seed}").random() < 0.35)
         self.theirs = Names(self.hidden.hides)  #: names of the datasets that are created for the adversary
         self.names += ["d/shared" + "x" * 80] if self.hidden.hides else []
@@ -624,7 +624,8 @@ class World:
         )
 
     def checks(self, words: list[str]) -> list[str]:
-        """Return the options that a careful owner uses if others may wrap keys."""
+        """Return the options that check the manifest. A careful owner always uses them. If others may wrap keys, every
+        owner pins the manifest key."""
         found = ["--at-least", str(self.save)] if self.careful and self.save else []
         return [*found, "--pin", self.pin] if (self.may_wrap or self.careful) and self.pin else found
 
@@ -881,7 +882,7 @@ def play(seed: int, plan: Plan, s3: Any = None) -> tuple[str, list[str]]:
 
 
 def shrunk(seed: int, plan: Plan, letter: str, s3: Any = None) -> tuple[Plan, str, list[str]]:
-    """Return the shortest plan that still violates the same invariant."""
+    """Return a shortened plan that still violates the same invariant."""
     said, log = play(seed, plan, s3)
 
     def breaks(smaller: Plan) -> bool:
@@ -937,7 +938,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="do not start a run after this time")
     parser.add_argument("--stop", type=int, default=20, help="stop after this many failed runs")
-    parser.add_argument("--log", action="store_true", help="of every run")
+    parser.add_argument("--log", action="store_true", help="print the log of every run")
     arguments = parser.parse_args()
     begin, broken, statuses = time.monotonic(), [], collections.Counter[str]()
     done, seeds = 0, iter(range(arguments.seed, arguments.seed + arguments.runs))

@@ -451,7 +451,8 @@ class Keys(Case):
         )
 
     def test_every_attempt_at_an_object_has_a_key_of_its_own(self) -> None:
-        """The record is next to the object, with records of earlier attempts but no other files."""
+        """The file next to the object contains this job's records of the object, starting with the newest, and no other
+        records."""
         self.write([100])
         config = worker.Config("encrypt", str(self.source), str(self.target), envelope="object")
         config.key = [keys.KeySpec.read(str(self.key))]

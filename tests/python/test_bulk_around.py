@@ -188,7 +188,7 @@ def no() -> Any:
 
 
 class Told(Case):
-    """Metrics."""
+    """Tests of metrics."""
 
     def test_a_port(self) -> None:
         self.write([10, 20])

@@ -881,7 +881,7 @@ class Readers(Named):
 
 
 class Store(StoreCase):
-    """Runs the tests above on an object store."""
+    """Tests of encrypted names on an object store."""
 
     def setUp(self) -> None:
         super().setUp()

@@ -90,7 +90,7 @@ class Lies(Case):
         )
 
     def test_names(self) -> None:
-        """Each bad name is an error of its row. Nothing is written outside the target."""
+        """Each invalid name is reported as an error of its row. Nothing is written outside the target."""
         names = ["../x", "a/../../x", "/etc/x", "a//x", "./x", "..", "n" * 300, "p/" * 2500 + "x"]
         good = ["good", "\x7f", "\u202e", "x\u0085y"]  # XML cannot contain other control characters
         self.listing(*({"Key": f"raw/{name}", "Size": 1, "ETag": '"1"'} for name in [*names, *good]))

@@ -58,7 +58,7 @@ def read(data: bytes) -> pa.Table:
 
 
 class Files(Case):
-    """Local folders."""
+    """Tests with local folders."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -327,7 +327,7 @@ class Files(Case):
 
 
 class Store(StoreCase):
-    """moto's S3."""
+    """Tests with moto's S3."""
 
     def test_there_and_back(self) -> None:
         large = written(

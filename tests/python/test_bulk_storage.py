@@ -377,7 +377,7 @@ class Names(Case):
 
 
 class Told(Case):
-    """Metrics."""
+    """Tests of metrics."""
 
     def test_a_file_is_not_written_through_links(self) -> None:
         place, other = self.folder / "metrics", self.folder / "other"

@@ -557,7 +557,7 @@ class Records(Trust):
         return found
 
     def data_keyset(self, kek: pathlib.Path, record: dict[str, Any]) -> warpaes.Keyset:
-        """The attacker knows a data key that its owner shared."""
+        """Return a record's data key, which its owner has shared with the attacker."""
         source = keys.KeySpec.read(str(kek)).open()
         return warpaes.Keyset.from_raw(record["template"], keys.unwrap([source], record))
 
@@ -991,7 +991,7 @@ class Drivers(Trust):
         self.assertEqual((status, report["errors"], set(self.files(self.source))), (1, 1, {"b"}))
 
     def test_killed_anywhere(self) -> None:
-        """If a command is killed before any of its system calls, the next command completes its work."""
+        """If a command is killed before one of its operations on files, the next command completes its work."""
         from storage_adversary import Killed
 
         for number, at in enumerate((*range(1, 60, 6), *range(60, 240, 25))):

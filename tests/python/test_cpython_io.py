@@ -190,7 +190,7 @@ class Streams(test_io.BufferedReaderTest):
 
 
 class Texts(test_io.TextIOWrapperTest):
-    """Text."""
+    """Tests of text."""
 
 
 prepared(Opened, open=staticmethod(sealed_open))

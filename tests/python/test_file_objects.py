@@ -117,7 +117,7 @@ class Lies(io.RawIOBase):
 STREAMS: dict[str, Callable[[bytes], Any]] = {
     "only read": OnlyRead,
     "only read, one byte per call": lambda data: OnlyRead(data, 1),
-    "only read, little": lambda data: OnlyRead(data, 1000),
+    "only read, 1,000 bytes per call": lambda data: OnlyRead(data, 1000),
     "seekable() is False": SaysNo,
     "seekable() is wrong": Lies,
     "buffered": lambda data: io.BufferedReader(SaysNo(data)),  # type: ignore[arg-type]
@@ -195,7 +195,7 @@ class Streams(Case):
             self.assertEqual((file.reader.seekable(), file.reader.read(0, 1 << 60)), (False, b"one\ntwo\nthree"))
 
     def test_a_segment_comes_when_it_is_there(self) -> None:
-        """The hint does not appear if the whole buffer or file is text."""
+        """A segment can be read as soon as it and the next byte have arrived."""
         text = TEXT[:20_000]
         sealed = self.seal(text)
         ours, theirs = socket.socketpair()
@@ -423,7 +423,7 @@ class Buffered(Case):
         yield "TemporaryFile", tempfile.TemporaryFile()  # noqa: SIM115
         yield "NamedTemporaryFile", tempfile.NamedTemporaryFile()  # noqa: SIM115
         yield "SpooledTemporaryFile", tempfile.SpooledTemporaryFile(1 << 20)  # noqa: SIM115
-        yield "a spooled one on disk", tempfile.SpooledTemporaryFile(10)  # noqa: SIM115
+        yield "SpooledTemporaryFile on disk", tempfile.SpooledTemporaryFile(10)  # noqa: SIM115
         yield "BufferedRandom", open(self.folder / "random", "w+b")  # noqa: SIM115
         yield "unbuffered", open(self.folder / "raw", "w+b", buffering=0)  # noqa: SIM115
         yield "a large buffer", open(self.folder / "large", "w+b", buffering=1 << 20)  # noqa: SIM115

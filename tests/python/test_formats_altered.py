@@ -2,8 +2,8 @@
 """For every readable format, flips every byte, truncates the file everywhere, appends bytes, and exchanges parts
 between two files. Each read must end in a documented exception and must not return data that is not authentic.
 
- For large files, the tests draw a sample of alterations. ``test_formats_altered.py --all [GROUP…]`` tries all of them
- and prints the counts.
+For large files, the tests draw a sample of alterations. ``test_formats_altered.py --all [GROUP…]`` tries all of them
+and prints the counts.
 
 ``openssl enc`` is excluded, because it does not authenticate. Ciphertexts of AWS KMS, Vault and PKCS #11 tokens, which
 only these services open, and OpenSSL's configuration, which its owner trusts, are also excluded.

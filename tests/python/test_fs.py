@@ -229,8 +229,8 @@ class Putting(Case):
 
 class Transactions(Case):
     def both(self) -> list[tuple[Any, Any, str]]:
-        """Return the cases: local files, a file system with its own commit, names that are not temporary, and a
-        folder."""
+        """Return two cases: local files, and a file system with its own commit. A case consists of the file system, a
+        function that returns the names of complete files, and a folder."""
         other = self.folder / "other"
         other.mkdir(exist_ok=True)
         below = self.fsspec.filesystem("dir", path=str(other), target_protocol="file")

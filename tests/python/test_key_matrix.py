@@ -158,7 +158,7 @@ class Cpp(C):
 
 
 def asked(place: str) -> Any:
-    """Load the keyset at a place whose prompt a function answers."""
+    """Return the keyset at a place with a prompt, which a function answers. Return any other place unchanged."""
     return Keyset.load(place, passphrase=lambda _: WORD) if place.startswith("passphrase:") else place
 
 

@@ -449,7 +449,7 @@ class AwsKms(Sources):
         self.fails(DeniedError, "credentials", lambda: self.source.wrap(DATA_KEY))
 
     def answered(self, status: int, answer: Any) -> None:
-        """Check the exception for a response from another server."""
+        """Create a source whose server gives this response."""
         server = served(self, _Vault, fault=(status, answer))
         self.environment(AWS_ENDPOINT_URL=f"http://127.0.0.1:{server.server_address[1]}")
         self.source = keysources.from_url(f"aws-kms://{self.arn}")

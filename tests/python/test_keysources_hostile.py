@@ -159,7 +159,7 @@ class Vault(Folder):
 
 class Others(Folder):
     def test_a_module_that_leaves_associated_data_out(self) -> None:
-        """Uses a token's module with the API of python-pkcs11."""
+        """The fake module has the API of python-pkcs11 and can ignore associated data."""
 
         class Key:
             def __init__(self, binds: bool) -> None:

@@ -145,7 +145,7 @@ class Slab(unittest.TestCase):
                 self.assertEqual(self.content(target, size), data, (size, source, target))
 
     def test_the_slab_is_written_again(self) -> None:
-        """Objects replace other objects and partly overlap them."""
+        """Objects are written over other objects, completely or in part."""
         first, second, third = text(12288), text(12289)[1:], text(4098)[2:]
         self.write(0, first, 0)
         self.write(16384, second, 0)

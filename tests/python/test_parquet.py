@@ -309,7 +309,8 @@ def content(span):
 
 
 class ColumnChunks(unittest.TestCase):
-    """Spans for cuDF's HybridScanReader. Without a GPU, they lie in host memory but are otherwise the same."""
+    """Tests of spans for cuDF's HybridScanReader. Without a GPU, the spans lie in host memory but are otherwise the
+    same."""
 
     def setUp(self):
         self.device = "cuda" if any(one["name"] == "cuda" and one["usable"] for one in warpaes.backends()) else "cpu"
@@ -614,8 +615,7 @@ class Hostile(unittest.TestCase):
                 self.assertTrue(pq.read_table(view, columns=others).equals(table().select(others)))
                 with self.assertRaisesRegex(Exception, r"column 0 \(number\)"):
                     pq.ParquetFile(view, pre_buffer=False).read(columns=["number"])
-                # The view must not invent bytes of the missing column. Every kind of read that includes the column is
-                # refused.
+                # The view cannot contain the missing column, so every kind of read that includes the column is refused.
                 for chunk in (row[0] for row in view.footer.chunks):
                     for offset, length in (
                         (chunk.start, 1),
@@ -633,7 +633,7 @@ class Hostile(unittest.TestCase):
                     view.read_at(0, view.size)
 
     def test_a_footer_of_nothing_but_structs(self):
-        """Unauthenticated bytes must not create objects. Each of these structs would become an object."""
+        """Parsing an unauthenticated footer must not create objects. Each of these structs would become an object."""
         count = 1 << 20
         many = b"\x19\xfc\x80\x80\x40" + bytes(count)  # a list of empty structs
         signed = written(self.small, {"plaintext_footer": True})
@@ -674,7 +674,7 @@ class Hostile(unittest.TestCase):
             wp.open(io.BytesIO(renamed), KEY, require_gcm=True)
 
     def test_random_alterations(self):
-        """Check that an altered file returns the same table or a documented refusal."""
+        """Check that reading an altered file returns the same table or raises a documented exception."""
         import random
 
         rng = random.Random(44)
@@ -801,7 +801,7 @@ class Rewritten(unittest.TestCase):
 
 
 class Command(unittest.TestCase):
-    """``warpaes parquet``."""
+    """Tests of ``warpaes parquet``."""
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -1153,7 +1153,7 @@ class Iceberg(unittest.TestCase):
 
 
 class Document(unittest.TestCase):
-    """docs/parquet.md."""
+    """Tests of docs/parquet.md."""
 
     def test_its_blocks_run(self):
         fsspec = support.needed("fsspec")

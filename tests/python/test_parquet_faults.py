@@ -124,7 +124,7 @@ class Faults(unittest.TestCase):
         self.assertEqual(view.read_at(0, view.size), self.whole)
 
     def test_faults_of_a_file_object(self):
-        """A read fails with the fault's name, and the next read succeeds."""
+        """A read raises the file object's exception, or an exception for an invalid result. The next read succeeds."""
 
         def fail(error):
             raise error

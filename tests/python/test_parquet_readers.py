@@ -179,7 +179,7 @@ class DataFusion(OneReader, unittest.TestCase):
 
 
 class FastParquet(OneReader, unittest.TestCase):
-    """fastparquet."""
+    """Tests fastparquet."""
 
     reads_ranges = True
     columns = tuple(FLAT)

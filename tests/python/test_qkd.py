@@ -433,7 +433,7 @@ class Files(Sites):
         self.fails(exceptions.InvalidTag, "", self.receive)
 
     def test_somebody_else_s_file(self) -> None:
-        """Bob receives his own letter back."""
+        """Bob expects a letter from Carol, but the letter is from Alice."""
         self.send()
         self.fails(DeniedError, "from 'alice', not from 'carol'",
                    lambda: qkd.receive(self.bob, "carol", self.sealed, self.target))  # fmt: skip
@@ -481,7 +481,7 @@ class Files(Sites):
         )
 
     def test_a_longer_key_becomes_the_file_s_by_hkdf(self) -> None:
-        """Again, by hand."""
+        """The test derives the key with two calls of hmac.digest."""
         import hmac
 
         key = qkd.QkdKey("name", bytes(range(64)))

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Tests an inbox of QKD letters where other users can write: random edits, swaps, deletions, replays, planted files and
-links. test_qkd_adversary.py executes a fixed number of runs test_qkd_adversary.py RUNS SEED executes RUNS runs,
-starting with this seed; for a fault, prints the seed of its run
+links.
+
+``test_qkd_adversary.py`` executes a fixed number of runs. ``test_qkd_adversary.py RUNS SEED`` executes RUNS runs,
+starting with this seed. If a run finds a fault, the message contains the run's seed.
 """
 
 from __future__ import annotations
@@ -282,7 +284,7 @@ class World:
 
 
 def run(runs: int, seed: int) -> dict[str, int]:
-    """Execute runs. Return the numbers of letters that were sent and delivered."""
+    """Execute runs. Return the numbers of runs, letters and fetched keys."""
     counts = {"runs": 0, "letters": 0, "fetched": 0}
     for number in range(seed, seed + runs):
         with tempfile.TemporaryDirectory(dir=MEMORY) as folder:

@@ -124,7 +124,8 @@ class BothWays(SafetensorsTest):
         self.check(load_file(str(self.path)))
 
     def test_the_header_is_as_theirs(self) -> None:
-        """The header equals that of cryptotensors except for random parts: the names, the order and the lengths."""
+        """The header has the same fields as cryptotensors' header, in the same order. Only random values differ, and
+        they have the same lengths."""
         needed("cryptotensors")
         from cryptotensors.numpy import save_file
 

@@ -273,7 +273,7 @@ class Acceptance(Peers):
             "appended": (lambda header: None, None, lambda data: data + b"attached"),
             "cut off": (lambda header: None, None, lambda data: data[:-1]),
             "negative": (lambda header: header["a"].update(shape=[-4], data_offsets=[16, 0]),),
-            "a truth as a number": (lambda header: header["a"].update(shape=[True, 4]),),
+            "a boolean as a number": (lambda header: header["a"].update(shape=[True, 4]),),
             "a fraction": (lambda header: header["a"].update(shape=[4.0]),),
             "three offsets": (lambda header: header["a"].update(data_offsets=[0, 16, 16]),),
             "no shape": (lambda header: header["a"].pop("shape"),),

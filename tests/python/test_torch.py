@@ -217,7 +217,7 @@ class RandomTensors(unittest.TestCase):
             torch_ours.random_(torch.zeros(3, dtype=torch.int32), warpaes.Generator(bytes(16)))
 
     def test_distributions(self) -> None:
-        """The error is within six standard deviations plus the error of rounding to 8 bits."""
+        """The error is within six standard deviations plus the error of rounding to the type."""
         count = 1_000_000
         for dtype, steps in ((torch.float16, 2048), (torch.bfloat16, 256)):
             generator = warpaes.Generator(bytes(16))
@@ -361,7 +361,7 @@ class Gpu(unittest.TestCase):
                 self.assertTrue(torch.equal(loaded[name].cpu(), tensor), name)
             with safetensors.safe_open(path, "torch", "cuda", **keys) as file:
                 self.assertTrue(torch.equal(file.get_tensor("short").cpu(), tensors["short"]))
-            with open(path, "r+b") as file:  # a byte of the second to last tensor
+            with open(path, "r+b") as file:  # alters a byte of the second to last tensor
                 file.seek(-(20 << 20), 2)
                 byte = file.read(1)[0]
                 file.seek(-(20 << 20), 2)

@@ -73,7 +73,7 @@ class Case(unittest.TestCase):
 
 
 class Files(Case):
-    """``save`` and ``load``."""
+    """Tests of ``save`` and ``load``."""
 
     def save(self, state: Any, name: str = "one.pt", **options: Any) -> pathlib.Path:
         path = self.folder / name

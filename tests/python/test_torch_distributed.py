@@ -299,7 +299,7 @@ else:
         said = f"rank {rank} read {torch.equal(local, whole[500 * rank : 500 * rank + 500])} {state['step']}"
     except dcp.CheckpointException as error:
         said = f"rank {rank} refused {str(error).replace(chr(10), ' ')[-1500:]}"
-    os.write(1, said.encode() + b"\\n")  # longer ones would not be written at once
+    os.write(1, said.encode() + b"\\n")  # a longer text would not be written at once
 dist.destroy_process_group()
 """
 

@@ -74,7 +74,7 @@ class Definition(unittest.TestCase):
             for dtype in (*INTEGERS, torch.bool):
                 end = 2 if dtype == torch.bool else torch.iinfo(dtype).max + 1
                 least = 0 if dtype == torch.bool else torch.iinfo(dtype).min
-                most = min(end - 1, 2**63 - 1)  # the maximum of the arguments
+                most = min(end - 1, 2**63 - 1)  # the maximum value of an argument
                 for low, high, draw in (
                     (0, end, lambda tensor: tensor.random_(generator=made())),
                     (0, most, lambda tensor, a=most: tensor.random_(a, generator=made())),

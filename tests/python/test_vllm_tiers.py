@@ -22,7 +22,7 @@ from warpaes.exceptions import InvalidTag
 
 
 class Tiers(Case):
-    """vLLM's own tiers, factories and configuration."""
+    """Tests with vLLM's own tiers, factories and configuration."""
 
     refs, per_chunk = ((0, 1, 2),), 2
 

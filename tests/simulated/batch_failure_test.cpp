@@ -74,8 +74,8 @@ std::size_t found(const BatchCase::Blocks& blocks) {
     return n;
 }
 
-/// After a batch has ended, successfully or not, its lane must not contain keys of single messages. After the lane has
-/// been wiped, it must not contain text. The lane is released later, which is checked separately.
+/// After a batch has ended, successfully or not, its lane must not contain the messages' raw keys. After the lane has
+/// been wiped, it must not contain text either. Device memory must be zero when the lane frees it.
 TEST(BatchFailures, NothingIsLeft) {
     const std::vector<GroupSpec> specs = a_bit_of_everything();
     auto lane = cuda_backend().open_lane(0, 0);
@@ -220,7 +220,7 @@ TEST(BatchMemory, StagesOnlyWhatLiesElsewhere) {
     cuda_backend().device_free(there);
 }
 
-/// If memory is replaced by a larger block while a worker holds the lane, the old block must not contain data either.
+/// A wipe of a part of the staging memory does not change the rest.
 TEST(BatchFailures, StagingIsWipedAsFarAsItWasUsed) {
     const auto lane = cuda_backend().open_lane(0, 5000);
     for (const auto staging : {lane->input_staging(), lane->output_staging()}) {
@@ -233,6 +233,7 @@ TEST(BatchFailures, StagingIsWipedAsFarAsItWasUsed) {
     }
 }
 
+/// If memory is replaced by a larger block while a worker holds the lane, the old block must not contain data either.
 TEST(BatchFailures, NothingIsLeftInWhatGrew) {
     std::vector<GroupSpec> specs = a_bit_of_everything();
     auto lane = cuda_backend().open_lane(0, 0);

@@ -128,8 +128,8 @@ protected:
     }
 };
 
-/// Grids of one thread block, of up to the radix of their numbers, and of more. 300 multiprocessors exceed the maximum
-/// number of thread blocks in a grid.
+/// Tests grids of one thread block, of up to 2 * GcmMessage::radix thread blocks, and of more. 300 multiprocessors
+/// exceed the maximum number of thread blocks in a grid.
 TEST_F(GcmLaunch, SharesOfAShortMessage) {
     const Bytes key(16, 0x5a), iv(12, 0x21);
     constexpr std::size_t least = GcmShort::least_share * block_bytes;

@@ -26,7 +26,7 @@ using cuda::ShortMessage;
 using oracle::Bytes;
 using Work = Run;  // test fixtures define a different Run
 
-/// The Device provides the address and the length.
+/// Returns work without addresses and a length, which a Device adds.
 Work work_of(Mode mode, Direction direction, const ExpandedKey& key, const Block& chain) {
     return {.mode = mode,
             .direction = direction,

@@ -62,10 +62,10 @@ TEST(GcmOnePass, IsChosenByGpuAndLengths) {
 
 TEST(GcmPass, HasRowsByLengths) {
     const DeviceLimits device = limits_of(132, 227 << 10, 90);
-    // Few messages need several rows each to occupy all multiprocessors; many do not.
+    // If there are few messages, each needs several rows to occupy all multiprocessors. Many messages do not.
     EXPECT_EQ(GcmPass::choose(device, {.messages = 8448, .blocks = 8448 * 256, .longest = 256})->log_rows, 1U);
     EXPECT_EQ(GcmPass::choose(device, {.messages = 2112, .blocks = 2112 * 256, .longest = 256})->log_rows, 3U);
-    // The powers account for the ends only if there is one chunk of them, and all messages end alike.
+    // Rows need no weights only if the messages fit in one chunk of powers and all end at the same position.
     GcmPassWork packets{.messages = 1 << 20, .blocks = 16 << 20, .longest = 16};
     EXPECT_FALSE(GcmPass::choose(device, packets)->weighted);
     packets.equal_ends = false;
@@ -175,7 +175,7 @@ TEST(LaunchTable, PartsCoverTheWindowsOfASegment) {
     }
 }
 
-// All values that tuning tries are valid. Other values are refused before a launch.
+// Unless a value that tuning tries is refused before the launch, every GPU can run the launch.
 TEST(LaunchTable, EveryValueThatIsWorthTryingFits) {
     for (const auto [capability, shared] : every_gpu) {
         for (const LaunchFigure& figure : launch_figures()) {

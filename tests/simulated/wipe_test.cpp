@@ -84,7 +84,7 @@ protected:
     const ExpandedKey key_{std::vector<std::uint8_t>(16, 1)};
 };
 
-/// A multiprocessor's fair share is an eighth. A thread block's share must be smaller.
+/// A multiprocessor's fair share is an eighth of the output. A thread block must wipe at most half of that.
 TEST_F(Wipe, NoThreadBlockWipesMuch) {
     const struct { std::size_t count, bytes; } shapes[] = {{1, 256 << 10}, {4, 64 << 10}, {64, 4 << 10}};
     for (const auto& [count, bytes] : shapes) {

@@ -29,7 +29,7 @@ protected:
     }
 };
 
-/// Reads a sequence of pieces. The next sequence begins at the returned offset.
+/// Reads consecutive pieces. Each call of go_on() continues after the last piece.
 struct Pieces {
     std::size_t piece;
     std::size_t at = 0;

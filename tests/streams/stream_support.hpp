@@ -99,7 +99,7 @@ Engine small_chunks(const std::string& backend);
 void write_file(const std::string& path, const Bytes& bytes);
 Bytes read_file(const std::string& path);
 
-/// A test of such a suite runs once for each backend, on an engine with small chunks.
+/// The base class of suites whose tests run once for each backend, on an engine with small chunks.
 class StreamTest : public testing::TestWithParam<std::string> {
 protected:
     void SetUp() override {

@@ -55,7 +55,7 @@ def main():
             started = time.monotonic()
             try:
                 wrong = run_case(template, case)
-            except Exception as error:  # a different check found the fault
+            except Exception as error:  # reported as a fault of the case
                 wrong = [repr(error)]
             taken[case.axis] += time.monotonic() - started
             for what in wrong:

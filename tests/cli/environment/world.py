@@ -268,7 +268,7 @@ class World:
 
 
 def run_case(template, case):
-    """Run a case and return its fault, with the text on standard error."""
+    """Run a case and return its faults, with the text on standard error."""
     world = World(template)
     try:
         if case.replaces:
