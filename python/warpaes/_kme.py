@@ -68,7 +68,7 @@ class Kme:
     def __init__(
         self, url: str, certificate: str, key: str, ca: str, *, password: str | None = None, timeout: float = 30
     ) -> None:
-        """Create a client. It connects for the first request.
+        """Create a client. It connects when it sends the first request.
 
         Args:
             url: ``https://HOST[:PORT]`` of the KME.

@@ -35,7 +35,8 @@ class DeviceRanges(Ranges):
         """Open a file for reads into host and device memory.
 
         Raises:
-            ModuleNotFoundError: The package kvikio is not installed. OSError, RuntimeError: The file cannot be opened.
+            ModuleNotFoundError: The package kvikio is not installed.
+            OSError, RuntimeError: The file cannot be opened.
         """
         import kvikio
 

@@ -349,8 +349,8 @@ class _Single:
             tag: The tag. For data in device memory, it may also be in host memory.
             status: For data in device memory: an int32 on the same device. In stream order, it is set to 0, or to 22 if
                 the message is not authentic; ``buf`` is then wiped. With ``status``, the call does not wait and does
-                not raise InvalidTag. Without it, the call waits for the result. AESGCMSIV does not support ``status``,
-                because it always waits.
+                not raise InvalidTag. Without ``status``, the call waits for the result. AESGCMSIV does not support
+                ``status``, because it always waits.
             stream: See ``encrypt_into``.
 
         Raises:
@@ -420,8 +420,8 @@ class _Many(_Single):
             nonces: See ``encrypt_batch``.
             data: A list of ciphertexts, each followed by its tag, in host memory.
             associated_data: See ``encrypt_batch``.
-            return_exceptions: Whether InvalidTag takes the place of a message that is not authentic in the list.
-                Otherwise, the exception is raised.
+            return_exceptions: Whether the list contains InvalidTag for a message that is not authentic. Otherwise, the
+                first exception is raised.
             check_nonces: Ignored, because decryption may use a nonce more than once.
 
         Returns:
@@ -1031,8 +1031,8 @@ class Keyset:
 
         Args:
             template: A name from ``templates()``.
-            key: The key's bytes. For C2SP's templates, the size must be that of the AES key, 16 or 32 bytes. For Tink's
-                templates, the size is between that of the AES key and 4096 bytes.
+            key: The key's bytes. For C2SP's templates, the size must be the size of the AES key, 16 or 32 bytes. For
+                Tink's templates, the size must be between the size of the AES key and 4096 bytes.
 
         Raises:
             ValueError: The key has the wrong length, or there is no such template.
@@ -1169,8 +1169,9 @@ class Keyset:
         Raises:
             FileExistsError: The file exists.
             ValueError: ``place`` is not in one of these forms or is not a file, or a prompt is needed and there is no
-            terminal. KeysetError: A key is for C2SP chunked encryption, which Tink's JSON cannot represent. OSError:
-            The file cannot be written.
+                terminal.
+            KeysetError: A key is for C2SP chunked encryption, which Tink's JSON cannot represent.
+            OSError: The file cannot be written.
         """
     @staticmethod
     def _check_wrapped(json: Buffer) -> int: ...
@@ -1202,7 +1203,8 @@ class Reader:
         source: A path, a buffer, or a function that fills all of ``buffer``, a memoryview, with the file's bytes from
             ``offset``. Without ``size``, the function writes at least one of the next bytes of the file to ``buffer``
             and returns the number of bytes written, or 0 at the end. The memoryview is released when the function
-            returns. Keeping a view of part of it is an error (BufferError), so copy data that is needed later.
+            returns. If a view of a part of the memoryview still exists then, BufferError is raised, so copy data that
+            is needed later.
         keyset: The keys. The reader tries the enabled keys on the last segment, which also proves that the file is not
             truncated, or on the first segment if it reads forward.
         associated_data: The associated data that the writer used, or None.
@@ -1240,6 +1242,7 @@ class Reader:
 
         Fewer bytes are returned only at the end, or if the source cannot seek. Only the segments that contain the range
         are read and authenticated.
+
         Args:
             offset: The first byte of plaintext, 0 or more.
             length: The number of bytes, 0 or more.
@@ -1539,24 +1542,25 @@ def parquet_enqueue(
 ) -> tuple[int, int] | None:
     """Do the same as parquet_move for a device, without waiting for the decryption. Each page gets a status.
 
-    A later ``copy`` by the same thread follows the decryption. The pages of failed statuses are wiped.
+    A later ``copy`` by the same thread follows the decryption. Pages that are not authentic are wiped.
 
     Args:
         cipher: The column's key.
-        aad: As for ``parquet_move``, like the arguments that are not listed here.
-        image: As for ``parquet_move``.
-        to: The memory of the view, on a device.
-        offset: The offset in ``to``.
-        ctr: Whether pages are AES-CTR.
+        aad: The AAD prefix followed by aad_file_unique.
+        image: See ``parquet_move``.
+        to: The view's memory, on a device.
+        offset: The offset in ``to`` of the first page.
+        ctr: Whether pages are encrypted with AES-CTR.
         dictionary: Whether the first page is the dictionary page.
         row_group: The ordinal of the row group.
         column: The ordinal of the column.
         first_page: The ordinal of the first data page.
         statuses: Memory of the device: a 32-bit integer for each page, 0 if the page is authentic.
-        first_status: The number of the first page's status.
+        first_status: The index of the first page's status in ``statuses``.
 
     Returns:
-        The bytes and the number of the pages, or None if ``statuses`` is too small for them.
+        The total size in bytes of the complete pages in ``image`` and their number, or None if ``statuses`` is too
+        small.
     """
 
 def parquet_footer(footer: Buffer) -> tuple[bool, bool, bool, bool, bytes | None, bytes | None, bytes | None, int]:

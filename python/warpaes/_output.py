@@ -201,7 +201,7 @@ class Output:
         self.temporary = self.name
         return Output._warn_of_early_name
 
-    def _link_and_unlink(self) -> None:  # link, unlike rename, never replaces
+    def _link_and_unlink(self) -> None:  # link, unlike rename, never replaces a file
         try:
             self._link(self.name)
         except FileExistsError:
@@ -217,8 +217,8 @@ class Output:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self.name, flags, 0o600, dir_fd=self._folder)
         try:
-            # Such a mount stores a file when it is closed, even over another file of the same name. close() waits until
-            # the file is stored only if data was written.
+            # A mount of object storage stores a file when it is closed, even over another file with the same name.
+            # close() waits until the file is stored only if data was written.
             try:
                 os.write(descriptor, b"\0")
             finally:

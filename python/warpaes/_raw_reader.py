@@ -46,7 +46,7 @@ class RawReader(io.RawIOBase):
         super().__init__()
         self._position = 0
         self._next = 0  # where the last read ended
-        self._ahead = 0  # how many bytes to read if the next read begins at _next; 0 means as after a jump
+        self._ahead = 0  # number of bytes to read if the next read begins at _next; 0: the number after a jump
         self._again: Callable[[], Reader] | None = None
         self._own: io.FileIO | None = None
         self._process = os.getpid()

@@ -67,8 +67,8 @@ def take_signature(text: bytearray) -> bytes:
 class Ranges:
     """A local file that any number of threads can read at any offset. Subclasses override ``_read`` and ``close``."""
 
-    #: The minimum size in bytes of a separate read, and the number of threads to use regardless of the number of
-    #: processors.
+    #: The minimum size in bytes of a separate read, and the minimum number of threads, which does not depend on the
+    #: number of processors.
     piece_bytes, threads = 0, 0
     #: Whether the file can also be read into device memory (``_kvikio.DeviceRanges``).
     reads_to_device = False

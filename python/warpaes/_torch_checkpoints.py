@@ -111,8 +111,10 @@ def load(
 
     Raises:
         InvalidTag: No key of the keyset opens the file, the file was altered or truncated, or its associated data
-        differ. pickle.UnpicklingError: The file contains other objects, and ``weights_only`` is True. ValueError:
-        ``mmap`` is True, or ``f`` cannot seek. OSError: The file cannot be read.
+            differ.
+        pickle.UnpicklingError: The file contains objects of other types, and ``weights_only`` is True.
+        ValueError: ``mmap`` is True, or ``f`` cannot seek.
+        OSError: The file cannot be read.
     """
     if options.pop("mmap", None):
         raise ValueError(

@@ -60,7 +60,8 @@ class _Files(FileSystemBase):
         self._keyset = as_keyset(self._place)
 
     def _bound(self, name: str) -> bytes:
-        """Return the associated data of a file: label, name, number and the caller's data, each with a terminator."""
+        """Return the associated data of a file: the label, then the name, the number and the caller's data, each after
+        its length."""
         parts = (name.encode(), self.numbers.get(name, "").encode(), self._associated_data)
         return b"".join([_LABEL, *(len(part).to_bytes(8, "big") + part for part in parts)])
 

@@ -334,7 +334,7 @@ def _refuse(name: str) -> None:
     _kernel(name)(kernel)
 
 
-# Other operators with a generator argument. They have no kernels.
+# Operators with a generator argument that raise NotImplementedError.
 for _name in (
     "_fused_dropout",
     "_sample_dirichlet",

@@ -83,8 +83,9 @@ class SealedReader(io.BufferedReader):
                 memory receives only the plaintext of segments that are read in part.
 
         Raises:
-            InvalidTag: A segment was altered. A tensor is wiped. io.UnsupportedOperation: The argument is a tensor, and
-            the source cannot seek. ValueError: The file is closed.
+            InvalidTag: A segment was altered. A tensor is wiped.
+            io.UnsupportedOperation: The argument is a tensor, and the source cannot seek.
+            ValueError: The file is closed.
         """
         return super().readinto(buffer) if _has_buffer(buffer) else self._fill(buffer)
 
@@ -194,7 +195,8 @@ class SealedWriter(io.BufferedIOBase):
         exception. If this thread is handling an exception that was raised since the file was opened, the file is
         aborted, and that exception is raised again.
 
-        Raises: ValueError: The file was aborted, because a wrapper of this object was destroyed without ``close``.
+        Raises:
+            ValueError: The file was aborted, because a wrapper of this object was destroyed without ``close``.
         """
         if self._unclosed and self.closed:
             raise ValueError("the file was aborted, because its wrapper was not closed; close or detach the wrapper")
@@ -234,7 +236,7 @@ class SealedWriter(io.BufferedIOBase):
             raise
 
     def _discard(self, writer: Writer) -> None:
-        """Leave nothing."""
+        """Abort the file."""
         writer.abort()
 
     def __exit__(

@@ -91,7 +91,7 @@ class WarpaesFileSystem(LastingArguments, Listing):
             OSError: The keyset cannot be read.
         """
         if fs is None and target_options is None and target_protocol in options:
-            target_options = options.pop(target_protocol)  # named as for a chained URL
+            target_options = options.pop(target_protocol)  # a chained URL passes the options under this name
         super().__init__(**options)
         if keyset is None:
             raise ValueError(f"keyset is missing; name it by {_NAMES}, or pass keyset=warpaes.Keyset.parse(...)")
@@ -132,7 +132,7 @@ class WarpaesFileSystem(LastingArguments, Listing):
             associated_data = self._use_names(encrypted_names, fs, associated_data)
         self.associated_data = associated_data
         if datasets is not None:
-            from .bulk.reading import Datasets  # which needs pyarrow
+            from .bulk.reading import Datasets  # requires pyarrow
 
             self.datasets = Datasets(datasets, lambda: self.fs.fs)
             self._below_fs = DatasetFileSystem(fs, self.datasets.names_of, self.datasets.refresh)
@@ -228,7 +228,7 @@ class WarpaesFileSystem(LastingArguments, Listing):
 
     def _open_below(self, path: str, options: dict[str, Any]) -> Any:
         if isinstance(self._innermost(path)[0], MemoryFileSystem):
-            # In memory, all callers that open a file share one file object and its position.
+            # In fsspec's memory file system, all callers that open a file share the same file object and its position.
             return io.BytesIO(self.fs.open(path, "rb").getvalue())
         names = ("block_size", "cache_type", "cache_options")
         return self.fs.open(path, "rb", **{name: options[name] for name in names if options.get(name) is not None})
@@ -307,12 +307,14 @@ class WarpaesFileSystem(LastingArguments, Listing):
         """Return ranges of plaintexts. Only the segments that contain the ranges are fetched, and each file is opened
         only once.
 
-        Args: paths: The files; a path may occur several times.
+        Args:
+            paths: The files; a path may occur several times.
             starts: The first byte of each range, or one value for all ranges.
             ends: The end of each range, or one value for all ranges.
             max_gap: Ignored.
             on_error: ``raise`` raises the first exception. Otherwise, the list contains a failed file's exception in
-            place of its ranges. options: Ignored.
+                place of its ranges.
+            options: Ignored.
 
         Raises:
             ValueError: The lists differ in length.
@@ -390,7 +392,7 @@ class WarpaesFileSystem(LastingArguments, Listing):
         super().pipe(stringify_path(path), value, **options)
 
     def pipe_file(self, path: str, value: Any, mode: str = "overwrite", **options: Any) -> None:
-        """Write a file's bytes. In the mode ``create``, an existing file is an error."""
+        """Write a file's bytes. The mode ``create`` raises an exception if the file exists."""
         with self.open(path, "xb" if mode == "create" else "wb", **options) as file:
             file.write(value)
 
@@ -438,7 +440,7 @@ class WarpaesFileSystem(LastingArguments, Listing):
         return self.fs.rmdir(self._strip_protocol(path))
 
     def rm(self, path: Any, recursive: bool = False, maxdepth: int | None = None) -> Any:
-        """Remove files like the underlying file system. With ``recursive``, also remove folders."""
+        """Remove files, as the underlying file system does. With ``recursive``, also remove folders."""
         return self.fs.rm(self._below(path), recursive=recursive, maxdepth=maxdepth)
 
     def _rm(self, path: str) -> Any:
@@ -475,7 +477,7 @@ class WarpaesFileSystem(LastingArguments, Listing):
             self.fs.cp_file(path1, path2, **options)
 
     def mv(self, path1: Any, path2: Any, recursive: bool = False, maxdepth: int | None = None, **options: Any) -> Any:
-        """Move files or folders, like the underlying file system.
+        """Move files or folders, as the underlying file system does.
 
         If ``associated_data`` is a function of the path, files are re-encrypted, and the originals are removed at the
         end.

@@ -62,18 +62,18 @@ class Seals:
         return self.ivs[_slice(number, IV_BYTES)]
 
     def header(self, number: int) -> bytes:
-        """Return a block's part of ``bytes()`` without the tag at its end. This does not wait."""
+        """Return a block's part of ``bytes()`` without the tag at its end. The call does not wait for the tag."""
         return _HEADER.pack(self.key_ids[number], self.iv(number))
 
     def select(self, numbers: Sequence[int]) -> Seals:
-        """Return the seals of some blocks, with their tags in host memory. This waits for the tags."""
+        """Return the seals of some blocks, with their tags in host memory. The call waits for the tags."""
         tags = bytes(self.tags.cpu().numpy())
         chosen = b"".join(tags[_slice(number, TAG_BYTES)] for number in numbers)
         ivs = b"".join(map(self.iv, numbers))
         return Seals([self.key_ids[number] for number in numbers], ivs, _host_tags(chosen))
 
     def __bytes__(self) -> bytes:
-        """Return all seals as bytes, with ``ENTRY_BYTES`` for each block. This waits for the tags."""
+        """Return all seals as bytes, with ``ENTRY_BYTES`` for each block. The call waits for the tags."""
         tags = bytes(self.tags.cpu().numpy())
         return b"".join(self.header(number) + tags[_slice(number, TAG_BYTES)] for number in range(len(self)))
 
@@ -92,7 +92,7 @@ class Seals:
         return cls([key_id for key_id, _ in headers], b"".join(iv for _, iv in headers), _host_tags(tags))
 
     def frame(self, number: int, ciphertext: bytes) -> bytes:
-        """Return a block's frame in version 2. This waits for the tags."""
+        """Return a block's frame in version 2. The call waits for the tags."""
         tag = bytes(self.tags.cpu().numpy()[_slice(number, TAG_BYTES)])
         return b"\x02" + self.header(number) + ciphertext + tag
 
@@ -144,9 +144,10 @@ class Blocks:
         Args:
             data: A contiguous tensor on any device, or an array with ``__dlpack__``, which contains as many blocks of
                 equal length as there are names.
-            names: The key of each block, which is authenticated. ``cache_salt`` is the tenant. Each tenant has its own
-            key. out: The ciphertext, as large as ``data`` and on the same device, or None to encrypt in place. stream:
-            The stream of a GPU, or None for the current stream.
+            names: The name of each block, which is authenticated. ``cache_salt`` is the tenant. Each tenant has its own
+                key.
+            out: The ciphertext, as large as ``data`` and on the same device, or None to encrypt in place.
+            stream: The stream of a GPU, or None for the current stream.
 
         Returns:
             The seals. Their tags are complete when the ciphertext is complete.
@@ -187,7 +188,7 @@ class Blocks:
         Args:
             data: The ciphertext; see ``encrypt``.
             seals: The seals of the blocks, in the same order. The tags may be in host memory.
-            names: The key of each block.
+            names: The name of each block.
             out: The plaintext, or None to decrypt in place.
             stream: The stream of a GPU, or None for the current stream.
 
@@ -196,7 +197,8 @@ class Blocks:
 
         Raises:
             ValueError: ``data`` cannot be divided into blocks of equal length, or the number of seals differs from the
-            number of names. FormatError: A block is encrypted under a key that is not in the keyset.
+                number of names.
+            FormatError: A block is encrypted under a key that is not in the keyset.
         """
         source, target, size = self._operands(data, out, len(names))
         _check_count(seals, names)
@@ -211,7 +213,7 @@ class Blocks:
 
         Args:
             data: The blocks on a GPU; see ``encrypt``. The call replaces them with ciphertext.
-            names: The key of each block.
+            names: The name of each block.
             host: Page-locked memory as large as ``data``. Its content is complete when the current stream reaches this
                 point.
 
@@ -240,7 +242,7 @@ class Blocks:
         Args:
             host: The ciphertext in page-locked memory.
             seals: The seals of the blocks.
-            names: The key of each block.
+            names: The name of each block.
             data: The plaintext on a GPU, as large as ``host``.
 
         Returns:

@@ -229,7 +229,7 @@ def _check(header: Header, peer: str) -> None:
 
 
 def _check_body(body: Any) -> None:
-    """Check that a body is plausible, and return to its start."""
+    """Check the first byte and the size of a body, and set its position to the start."""
     first, size = body.read(1), body.seek(0, os.SEEK_END)
     if first != bytes([BODY_HEADER]) or size < BODY_HEADER + BODY_TAG:
         raise exceptions.FormatError(
@@ -262,7 +262,8 @@ def _check_with(kme: Kme, peer: str, header: Header) -> None:
 def _opened(
     kept: KeptKeys, kme: Kme, peer: str, header: Header, body: Any, line: bytes
 ) -> Iterator[files.SealedReader]:
-    """Open a file with its key. If the block succeeds, the key is wiped; otherwise, it is kept for another file."""
+    """Open a file with its key. If the ``with`` block succeeds, the key is wiped. Otherwise, it is kept for another
+    file."""
     key = kept.get(kme, peer, header.key_id, lambda: _check_with(kme, peer, header))
     if len(key.key) * 8 != header.key_size:
         raise exceptions.FormatError(
@@ -314,8 +315,7 @@ def receive(
 ) -> Header:
     """Decrypt a file from a peer, using the header file next to it.
 
-        The target appears only after the complete file has been authenticated, and only its owner can open it. The key
-        is
+    The target appears only after the complete file has been authenticated, and only its owner can open it. The key is
     kept until it has opened a file, so a forged file that names the key does not use the key up.
 
     Args:

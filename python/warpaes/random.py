@@ -3,7 +3,7 @@ every machine.
 
 The bits are the AES-CTR key stream under the key. Its first counter block consists of the stream's number (8 bytes,
 big-endian) and 8 zero bytes. Anyone who has the key can compute all numbers; ``Generator()`` gets a random key from the
-operating system. Numbers other than bits need NumPy. docs/python.md specifies how numbers are derived from the bits.
+operating system. Numbers other than bits require NumPy. docs/python.md specifies how numbers are derived from the bits.
 This mapping does not change.
 """
 
@@ -161,6 +161,7 @@ class Generator:
         """Fill a buffer or a tensor with random bits.
 
         Args:
+            buf: A contiguous writable buffer or tensor, in host or device memory.
             stream: The CUDA stream for device memory (see AESGCM), or None for the current stream of the tensor's
                 library. The work runs in stream order, and the call does not wait for it.
 

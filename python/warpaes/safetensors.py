@@ -7,10 +7,11 @@ tags and a signature. Each tensor has its own key, which is wrapped with your ke
 
 The signature covers the header, and the header contains the tags of the encrypted tensors. A file may also contain
 unencrypted tensors, whose data is not authenticated. Unencrypted tensors are refused unless ``allow_clear`` is True;
-``safe_open.clear_keys`` lists them. Every other byte of a file is authenticated or fixed by the format.
+``safe_open.clear_keys`` lists them. All bytes of a file other than the data of unencrypted tensors are authenticated,
+or fixed by the format.
 
-An access policy in this format is a program, which warpaes does not run. It refuses every file whose policy does not
-allow everything.
+An access policy in this format is a program. warpaes does not run such programs, and refuses every file whose policy
+does not allow everything.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ __all__ = ["load_file", "safe_open", "save_file"]
 # Number of bytes that are encrypted and written at a time. A few windows of this size fit in the last-level cache of
 # most processors.
 _WINDOW_BYTES = 4 << 20
-# Maximum number of encrypting threads. More would not help, because the single writing thread is hardly faster.
+# Maximum number of encrypting threads. The single writing thread is hardly faster than three encrypting threads.
 _MOST_THREADS = 3
 
 
@@ -154,9 +155,9 @@ def save_file(
         enc_key: The JSON Web Key that wraps the tensors' keys.
         sign_key: The JSON Web Key with the private key for the signature.
         guard: An additional empty tensor that stops readers which do not decrypt. With ``tensor``, no framework
-            supports its dtype, which stops readers of all tensors. cryptotensors opens the file and reads tensors by
-            name, but its ``load_file`` also stops. With ``header``, no reader supports its dtype, so only this module
-            opens the file. With ``none``, the tensor is omitted, as in cryptotensors' own files.
+            supports its dtype, so reading all tensors fails. cryptotensors can open the file and read tensors by name,
+            but its ``load_file`` fails. With ``header``, no other reader supports its dtype, so only this module opens
+            the file. With ``none``, the tensor is omitted, as in cryptotensors' own files.
 
     Raises:
         KeysetError: A key is not in the expected format.
@@ -292,10 +293,10 @@ class safe_open:  # noqa: N801 (safetensors' name)
             enc_key: The JSON Web Key that wraps the tensors' keys.
             sign_key: The JSON Web Key with the public key that verifies the signature.
             allow_clear: Whether to permit reads of unencrypted tensors, which are not authenticated; see
-            ``clear_keys``. reader: How a GPU gets the ciphertext. With ``threads``, threads read it into page-locked
-            memory. With
-                ``kvikio``, it is read into device memory, by GPUDirect Storage if the file system supports it. Requires
-                the package kvikio.
+                ``clear_keys``.
+            reader: How the ciphertext is read for a GPU. With ``threads``, threads read it into page-locked memory.
+                With ``kvikio``, which requires the package kvikio, it is read into device memory, by GPUDirect Storage
+                if the file system supports this.
 
         Raises:
             InvalidSignature: The header was altered or was signed with a different key.
@@ -363,7 +364,7 @@ class safe_open:  # noqa: N801 (safetensors' name)
         return Slice(partial(self.get_tensor, name), self._file.entries[name])
 
     def _tensors(self, names: list[str], device: Any = None) -> Iterator[tuple[str, Any]]:
-        """Read and decrypt tensors with several threads. ``device`` differs from the device that the file was opened
+        """Read and decrypt tensors with several threads. ``device`` replaces the device that the file was opened
         for."""
         yield from next(_tensors_of([(self, names)], device))
 
@@ -398,9 +399,9 @@ class safe_open:  # noqa: N801 (safetensors' name)
 def _tensors_of(
     files: list[tuple[safe_open, list[str]]], device: Any = None
 ) -> Generator[Iterable[tuple[str, Any]], None, None]:
-    """Yield the tensors of these names of each file. ``device`` differs from the device that the files were opened for.
+    """Yield the named tensors of each file. ``device`` replaces the device that the files were opened for.
 
-    A GPU gets the tensors of a file while those of the previous file are in use.
+    The tensors of a file are loaded to a GPU while the caller uses the tensors of the previous file.
     """
     for file, names in files:
         file._check(names)

@@ -186,8 +186,8 @@ def ctr_(key: Tensor, iv: Tensor, data: Tensor) -> None:
     Args:
         key: 16, 24 or 32 bytes.
         iv: The first counter block, 16 bytes. Never use a counter block twice with the same key.
-            data: A tensor that does not require grad and has no gaps between its elements, which may be in any order.
-                The key stream follows memory order.
+        data: A tensor that does not require grad and has no gaps between its elements, which may be in any order. The
+            key stream follows memory order.
 
     Raises:
         ValueError: The key or the IV has the wrong length, or is not a one-dimensional uint8 tensor in host memory.

@@ -156,9 +156,11 @@ class EncryptingWorker(OffloadingWorker):  # type: ignore[misc]  # vLLM has no t
         Args:
             kv_caches: vLLM's CanonicalKVCaches.
             host: Memory for chunks: int8 with the shape (chunks, bytes of a chunk), where a chunk has room for its
-            pages and 32 bytes. blocks_per_chunk: Number of GPU blocks in a chunk. blocks: The object that encrypts and
-            decrypts. name: A function that returns the name that a seal binds, for vLLM's key of a chunk. release: A
-            function that ``shutdown`` calls when no transfer uses ``host`` any more.
+                pages and 32 bytes.
+            blocks_per_chunk: The number of GPU blocks in a chunk.
+            blocks: The object that encrypts and decrypts.
+            name: A function that returns the name that a seal binds, for vLLM's key of a chunk.
+            release: A function that ``shutdown`` calls when no transfer uses ``host`` any more.
 
         Raises:
             ValueError: The memory for a chunk is too short.
@@ -278,8 +280,8 @@ class EncryptingWorker(OffloadingWorker):  # type: ignore[misc]  # vLLM has no t
         return [slice(begin, min(begin + lane.rows, len(chunks))) for begin in range(0, len(chunks), lane.rows)]
 
     def _pieces(self, plans: list[_Plan], part: slice, rows: Tensor) -> Iterator[tuple[Any, ...]]:
-        """Yield for each layer its cells in ``rows``, its pages, the blocks, their places, and the number of words in a
-        page."""
+        """For each layer, yield its cells in ``rows``, its pages, the blocks, their places, and the number of words in
+        a page."""
         words = rows.view(self._word)
         begins = itertools.accumulate((self._per_chunk * each.shape[1] for each in self._pages), initial=0)
         starts = list(begins)

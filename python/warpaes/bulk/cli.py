@@ -98,12 +98,12 @@ def count_or_none(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """Parse a positive time in seconds."""
+    """Parse a time of at least 0.001 seconds."""
     return float(_number(float, 0.001, text))
 
 
 def share(text: str) -> float:
-    """Parse a positive decimal number."""
+    """Parse a decimal number of at least 0."""
     return float(_number(float, 0, text))
 
 
@@ -133,7 +133,7 @@ def suffix(text: str) -> str:
 
 
 def pair(text: str) -> tuple[str, str]:
-    """Read NAME=VALUE."""
+    """Parse NAME=VALUE."""
     name, separator, value = text.partition("=")
     if not separator:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")

@@ -29,7 +29,7 @@ class Config:
     target_options: dict[str, Any] = field(default_factory=dict)
     key: list[keys.KeySpec] = field(default_factory=list)  #: decrypts, and also encrypts if there is no new key
     new_key: list[keys.KeySpec] = field(default_factory=list)  #: only for rekey and rewrap
-    envelope: str = ""  #: "job", "object", or "": the keyset itself
+    envelope: str = ""  #: "job", "object", or "" if the keyset itself encrypts the objects
     template: str = TEMPLATE
     key_id: str = ""  #: the ID of the key for new objects, if each object does not have its own key
     records: dict[str, dict[str, Any]] = field(default_factory=dict)

@@ -192,8 +192,8 @@ class Encrypt(Transfer):
             raise Refused(f"{self.source.url} is an encrypted dataset; use rekey to change its key")
 
     def _refuse_lost_manifest(self) -> None:
-        """Refuse to begin a dataset in place of a dataset that has lost its manifest: the record there may be the only
-        copy of a names key."""
+        """Refuse to replace a dataset with encrypted names that has lost its manifest, because the record in it may be
+        the only copy of its names key."""
         try:
             self.target.stat(NAMES_PLACE)
         except MissingError:

@@ -74,8 +74,8 @@ class Run(abc.ABC):
         self.new_specs = [keys.KeySpec.read(place) for place in options.new_key]
         keys.merged(self.specs)  # checks the options before workers start
         keys.merged(self.new_specs)
-        #: All keys that a manifest may be encrypted or wrapped with, starting with those of --new-key. New manifests
-        #: use the first one.
+        #: All keys that a manifest may be encrypted or wrapped with, starting with the keys of --new-key. New manifests
+        #: use the first key.
         self.holders = [holder for spec in [*self.new_specs, *self.specs] for holder in spec.holders()]
         self.config = Config(
             command=options.command, named_dataset=options.dataset, source=options.source, target=options.target,
@@ -93,7 +93,7 @@ class Run(abc.ABC):
         self._manifest: Manifest | None = None
         self._saved, self._saving = time.monotonic(), 0.0
         self._check: Callable[[], None] = lambda: None
-        self._claims: Claims | None = None  #: with --share
+        self._claims: Claims | None = None  #: the shards of this driver, with --share
         self._joins = False  #: another driver has begun the job and will end it
 
     @property

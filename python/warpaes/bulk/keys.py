@@ -117,7 +117,7 @@ class KeySpec:
     """A value of -k, as sent to a worker: the text of a keyset or of a key-encryption key, or a URL."""
 
     name: str
-    keyset: bytes | None = field(repr=False)  #: for files
+    keyset: bytes | None = field(repr=False)  #: the text of a keyset for files
     kek: bytes | None = field(default=None, repr=False)  #: a key-encryption key, which only encrypts keys
 
     @staticmethod

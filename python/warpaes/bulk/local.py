@@ -493,7 +493,8 @@ class LocalUpload(Upload):
         self._output.mode = mode
 
     def _failed(self, error: OSError) -> Exception:
-        """Return ExistsError if an existing file prevents the commit, or another error that contains the full path."""
+        """Return PermanentError if something that is not a regular file has the name. Otherwise, return the error with
+        the full path."""
         path = self._storage._say(self._key)
         if error.errno == errno.ELOOP:
             return self._storage._refused(path, stat.S_IFLNK)
@@ -532,7 +533,7 @@ class LocalUpload(Upload):
             os.close(folder)
 
     def abort(self) -> None:
-        """Remove it."""
+        """Remove the temporary file."""
         self._output.abort()
 
 

@@ -1,6 +1,6 @@
-"""A lock on a target. It lets jobs on different machines detect each other.
+"""A lock on a target, by which jobs on different machines detect each other.
 
-Objects are safe without the lock, because writes are conditional. It prevents two jobs from doing the same work.
+Objects are safe without the lock, because writes are conditional. The lock prevents two jobs from doing the same work.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class Lock:
         return self
 
     def attempt(self) -> bool:
-        """Acquire the lock, or raise LockedError if its holder is alive. Return False if this is still unknown; then
-        call it again."""
+        """Acquire the lock, or raise LockedError if its holder is alive. Return False if it is not known yet whether
+        the holder is alive; the caller then calls ``attempt`` again."""
         while True:
             try:
                 return self._hold(None)
@@ -116,9 +116,8 @@ class Lock:
                 continue
 
     def watch(self) -> bool:
-        """Acquire the lock if it is free or has not been renewed since the first of these calls. Return False while its
-        holder is alive.
-        """
+        """Acquire the lock if it is free or has not been renewed since the first call. Return False while its holder
+        may be alive."""
         try:
             return self.attempt()
         except LockedError:

@@ -3,9 +3,9 @@
 If object names are encrypted, the parts of the manifest that contain names are also encrypted (names.py).
 
 A small root file lists the SHA-256 digests of the shards, which contain the rows. The root ends with an authentication
-code. The key of this code, the manifest key, is stored in the root, wrapped by a key from the command line for this
-dataset only. A save writes the changed shards and then the root, with a higher save number. Rows are sorted by
-plaintext name, so finding an object requires only one shard.
+code, whose key is derived from the manifest key. The root contains the manifest key, wrapped by a key from the command
+line and bound to this dataset. A save writes the changed shards and then the root, with a higher save number. Rows are
+sorted by plaintext name, so finding an object requires only one shard.
 """
 
 from __future__ import annotations
@@ -432,7 +432,7 @@ class Manifest:
         self.fill(itertools.chain([] if waiting is None else [waiting], new))
 
     def drop(self, wanted: Callable[[Row], bool]) -> list[Row]:
-        """Remove and return the rows for which `wanted` returns True."""
+        """Remove and return the rows for which `wanted` returns True. Shards without pending rows are skipped."""
         dropped: list[Row] = []
         for number in reversed(range(len(self.shards))):
             if not self._counted(number).todo:

@@ -142,8 +142,8 @@ class ObjectKeys(abc.ABC):
         raise PermanentError(f"{name} was altered and may have contained the key of {row.key}; {mended}")
 
     def _key_of(self, row: Row, entry: Entry) -> tuple[keys.DataKey, str, dict[str, Any] | None]:
-        """Return an object's key, the key's ID, and the record that contains the key, or None if a manifest contains
-        it.
+        """Return an object's key, the key's ID, and the record next to the object that contains the key, or None if
+        the key has a different origin.
 
         Without a manifest, all available keys are tried.
         """

@@ -164,7 +164,7 @@ class ProcessPool(Pool):
 class RayWorker:
     """A worker in a Ray actor. Keys are sent in separate calls, because Ray stores the arguments of constructors.
 
-    Ray also stores arguments larger than 100 KiB, and may spill them to disk.
+    Ray also stores arguments larger than 100 KiB, and may spill them to disk, so the configuration is sent in pieces.
     """
 
     def __init__(self) -> None:
@@ -203,7 +203,7 @@ def actors_in(resources: dict[str, float], cpus: float, gpus: float) -> int:
 
 
 class RayPool(Pool):
-    """Ray actors, each with a number of cores and a share of a GPU."""
+    """Ray actors. Each reserves a number of cores and of GPUs, which can be fractions."""
 
     def __init__(self, config: Config, size: int, address: str, cpus: float, gpus: float) -> None:
         """Join the cluster and start the actors. Ray places the actors, and waits if there are not enough resources."""

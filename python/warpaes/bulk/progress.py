@@ -69,7 +69,7 @@ class Progress:
         return time.monotonic() - self._begin
 
     def rates(self) -> tuple[float, float]:
-        """Return bytes and objects per second in the last minute."""
+        """Return bytes and objects per second since the oldest of the last 60 reports."""
         then, size, objects = self._samples[0]
         seconds = max(time.monotonic() - then, 1e-9)
         return (self.run_bytes - size) / seconds, (self.run_objects - objects) / seconds

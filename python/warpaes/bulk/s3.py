@@ -224,7 +224,7 @@ class S3Storage(Storage):
     # -------------------------------------------------------------------------------------------------- requests
 
     def call(self, request: Callable[[], Result], key: str = "") -> Result:
-        """Retry an idempotent request until there is a response."""
+        """Send an idempotent request, and repeat it until there is a response."""
         for attempt in range(self.tries):
             try:
                 return request()
@@ -263,7 +263,7 @@ class S3Storage(Storage):
     # --------------------------------------------------------------------------------------------------- reading
 
     def list(self, key: str = "") -> Iterator[Entry]:
-        """List a folder, or the single object of that name."""
+        """List a folder, or the single object with this name."""
         prefix = self.folder + key
         found = False
         for item in self._pages(self.client.list_objects_v2, {"Prefix": prefix}, "Contents", ["ContinuationToken"]):
@@ -376,7 +376,8 @@ class S3Storage(Storage):
         return found
 
     def not_kept(self, replaced: Container[str]) -> Sequence[str]:
-        """Query only the bucket's configuration, because querying each object would require a request per object."""
+        """Return the attributes that copies lose according to the bucket's configuration. Querying the attributes of
+        the objects would require a request per object."""
         lost = []
         classes = sorted(self._classes.keys() - {"STANDARD"})
         if classes and "StorageClass" not in replaced:

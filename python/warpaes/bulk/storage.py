@@ -114,7 +114,7 @@ class Storage(abc.ABC):
     can_replace = True
     #: Whether several processes see the same objects.
     is_shared = True
-    #: Whether objects have attributes, which `read` keeps for `attributes`.
+    #: Whether objects have attributes, and whether `read` keeps them for `attributes`.
     has_attributes = collects = False
     #: Whether the names of objects are encrypted in the store.
     hides_names = False
@@ -185,7 +185,7 @@ class Storage(abc.ABC):
         """
         return []
 
-    def check_key(self, key: str) -> None:  # noqa: B027 - most take any name
+    def check_key(self, key: str) -> None:  # noqa: B027 - most storages accept any name
         """Raise PermanentError if no object in this storage can have this name."""
 
     def stored(self, key: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-#: Maximum size of a small file's decompressed pages. The pages of a larger file may have up to `RATIO` times its size.
+#: The decompressed pages of a file may have up to `LEAST` bytes plus `RATIO` times the size of the file.
 LEAST, RATIO = 64 << 20, 100
 #: Maximum length of a name in characters. No file system or store supports longer names.
 MAX_NAME = 4096
@@ -35,8 +35,8 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _value(data: bytes, at: int, kind: int, depth: int = 0) -> tuple[Any, int]:
-    """Parse a value of Thrift's compact protocol. Return it and its end. A structure becomes a dict with field numbers
-    as keys."""
+    """Parse a value of Thrift's compact protocol. Return the value and the position of its end. A structure becomes a
+    dict with field numbers as keys."""
     if depth > MAX_DEPTH:
         raise ValueError("structures are nested too deeply")
     if kind in (3, 7):
@@ -107,8 +107,9 @@ def read_columns(data: bytes, name: str, columns: Sequence[str]) -> Iterator[lis
     """Yield the values of columns, one row group at a time. Equal texts in a row group share one object.
 
     Raises:
-        ValueError: The file lacks a column, or claims far more content than it can contain. ArrowException, OSError:
-        The file is not a Parquet file.
+        ValueError: The file lacks a column, or claims far more content than it can contain.
+        ArrowException: The file is not a Parquet file.
+        OSError: The file is not a Parquet file.
     """
     if missing := [column for column in columns if column not in names_of_columns(data)]:
         raise ValueError(f"{name} has no column `{missing[0]}`")
@@ -146,8 +147,8 @@ def names_of_columns(data: bytes) -> list[str]:
 
 
 def read_list(data: bytes, name: str) -> Iterator[tuple[str, int | None, str | None]]:
-    """Yield the names in a list, with sizes and versions if it contains them. A list is Parquet, or text with a name
-    per line.
+    """Yield the names in a list, and the sizes and versions if the list contains them. A list is Parquet, or text with
+    a name per line.
 
     A Parquet list has the columns key, size, and version, etag or e_tag, as in S3 inventories.
 

@@ -213,7 +213,7 @@ def write(
 ) -> tuple[Entry, str]:
     """Write an object, sealed if there is a keyset, and update the digest `plain` with the plaintext.
 
-    Of `entry`, only the name and the approximate size are used. Return the entry of the written object, and its digest
+    Only the name and the approximate size of `entry` are used. Return the entry of the written object, and its digest
     ("" if `digest` is false).
     """
     out = Out(target.create(entry.key, entry.size, replace, attempt, threads), digest)

@@ -87,7 +87,8 @@ class Budget:
         self._changed = threading.Condition()
 
     def take(self, wanted: int) -> int:
-        """Reserve this many bytes, when they are free. An object larger than the budget reserves all of it."""
+        """Wait until this many bytes are free, and reserve them. An object larger than the budget reserves all of
+        it."""
         wanted = min(wanted, self.size)
         with self._turn, self._changed:
             self._changed.wait_for(lambda: self.free >= wanted)

@@ -129,6 +129,7 @@ class Cipher:
                 incremented for each data unit.
             stream: The CUDA stream for data in device memory, or None for the current stream of the tensor's library.
                 The work runs in stream order, and the call returns as soon as it is enqueued.
+
         Returns:
             The number of bytes written.
 

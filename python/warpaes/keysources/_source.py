@@ -66,7 +66,7 @@ class KeySource(abc.ABC):
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close it."""
+        """Close the source."""
         self.close()
 
 

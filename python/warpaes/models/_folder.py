@@ -67,7 +67,7 @@ class Folder:
             folder: The path, or a URL that fsspec opens, such as ``s3://bucket/model``.
             keys: A Keyset, or a location that ``Keyset.load`` accepts.
             storage_options: Options for the URL's file system.
-            reader: How a GPU gets the ciphertext of the shards; see ``safetensors.safe_open``.
+            reader: How the ciphertext of the shards is read for a GPU; see ``safetensors.safe_open``.
 
         Raises:
             FileNotFoundError: The manifest is missing, so the folder is not an encrypted model.

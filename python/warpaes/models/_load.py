@@ -50,9 +50,9 @@ def load(
         wanted: A function that selects tensors by name, in place of ``rank`` and ``world_size``.
         subfolder: The part of the model to read, such as ``vae``, or "" for the folder itself. None reads all parts.
         storage_options: Options for the URL's file system.
-        reader: How a GPU gets the ciphertext. With ``threads``, threads read it into page-locked memory. With
-            ``kvikio``, it is read into device memory, by GPUDirect Storage if the file system supports it, or from s3:
-            and http: URLs.
+        reader: How the ciphertext is read for a GPU. With ``threads``, threads read it into page-locked memory. With
+            ``kvikio``, it is read into device memory, from files by GPUDirect Storage if the file system supports
+            this, or from s3: and http: URLs.
         group: A ``torch.distributed`` process group. All of its ranks load the model. The ranks wait for one another
             before the first tensor and after the last tensor. If a rank fails or stops, all other ranks raise an
             exception. Do not use the group for any other purpose in between.

@@ -114,8 +114,8 @@ def unlocked(keys: Keyset | str, folder: str | os.PathLike[str] | None = None) -
 
     Raises:
         RuntimeError: Another block is active.
-        ModuleNotFoundError: The package safetensors is not installed. InvalidTag, FormatError, KeysetError, OSError:
-        For the same reasons as ``Folder`` and ``Folder.open``.
+        ModuleNotFoundError: The package safetensors is not installed.
+        InvalidTag, FormatError, KeysetError, OSError: For the same reasons as ``Folder`` and ``Folder.open``.
     """
     with opening(keys, folder):
         yield
@@ -127,7 +127,7 @@ def opening(
 ) -> Iterator[Callable[..., safe_open]]:
     """Implement ``unlocked``. Yield the function that replaces ``safetensors.safe_open``.
 
-    ``reader`` selects how a GPU gets the ciphertext; see ``safetensors.safe_open``.
+    ``reader`` selects how the ciphertext is read for a GPU; see ``safetensors.safe_open``.
     """
     import safetensors
 

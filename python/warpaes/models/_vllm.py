@@ -56,10 +56,7 @@ def _groups(file: safe_open, names: list[str]) -> Iterator[list[str]]:
 
 def _weights_on(device: Any, opener: Callable[..., safe_open], real: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that replaces ``real``, vLLM's iterator over the weights in files, and decrypts the weights on
-    a device.
-
-    The weights are decrypted on a device.
-    """
+    a device."""
 
     def weights(files: list[str], *arguments: Any, local_expert_ids: Any = None, **options: Any) -> Iterator[Any]:
         if "torchao" in arguments:  # vLLM assembles these tensors itself, in host memory

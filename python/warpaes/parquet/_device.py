@@ -15,9 +15,9 @@ from ._pages import Mover, Pages
 
 #: Number of bytes that a thread copies at a time.
 _PIECE_BYTES = 8 << 20
-#: cuDF's decompressors read complete words at the end of a span.
+#: Sizes are multiples of this, because cuDF's decompressors read complete words at the end of a span.
 _PADDING_BYTES = 256
-#: One thread reads a few GB/s from the page cache.
+#: Maximum number of threads. Each thread reads a few GB/s from the page cache.
 _MOST_THREADS = 16
 
 
@@ -68,7 +68,7 @@ class DeviceSpan:
 
 
 class _Staging:
-    """Page-locked buffers and movers that are reused, because allocation takes longer than use."""
+    """Page-locked buffers and movers that are reused, because allocating them takes longer than using them."""
 
     def __init__(self) -> None:
         self._free: list[_native.Memory] = []
@@ -107,7 +107,7 @@ _staging = _Staging()
 
 
 class _Threads:
-    """Threads that are kept, because each has a separate stream on the device, and creating a stream takes long."""
+    """A kept pool of threads. Each thread has a separate stream on the device, and creating a stream takes long."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -204,7 +204,8 @@ def spans(view: View, ranges: Iterable[tuple[int, int]], device: int | str) -> l
 
 
 def _copied(view: View, offset: int, size: int, device: int | str) -> _native.Memory:
-    """Decrypt indexes, Bloom filters and single pages on the CPU, and copy columns that are not encrypted."""
+    """Return a range that is not a complete column chunk with a key, such as an index or an unencrypted column, in
+    memory on the device. Encrypted bytes are decrypted on the CPU."""
     memory = make_memory(size, device)
     if size:
         _native.copy(memory, view.read_at(offset, size).ljust(len(memory), b"\0"))

@@ -243,7 +243,7 @@ class _Column:
         chunk.key = checked_key(keys.column(place.path, chunk.key_metadata), f"column {place.path}")
 
     def _inside(self, start: int | None, length: int | None, what: str) -> bool:
-        """Return whether a part must be decrypted. Check that the part lies inside the file's data."""
+        """Return whether a part exists. Check that an existing part lies inside the file's data."""
         if start is None or length is None:
             return False
         if start < 4 or length < 0 or start + length > self._footer.start:

@@ -21,7 +21,7 @@ def _shown(data: bytes | None) -> str | None:
 
 
 def describe(source: Source) -> dict[str, Any]:
-    """Return information that can be read without keys. It is not authenticated.
+    """Return information that can be read without keys. The information is not authenticated.
 
     Raises:
         FormatError: The file is not a Parquet file, or is damaged.

@@ -31,7 +31,7 @@ class Keys:
     """The footer key, and the keys of columns that have their own keys.
 
     Args:
-        footer: The footer key, 16, 24 or 32 bytes, or None if it is unknown.
+        footer_key: The footer key, 16, 24 or 32 bytes, or None if it is unknown.
         columns: The keys of columns that have their own keys, by dotted path (``"a.list.element"``).
     """
 

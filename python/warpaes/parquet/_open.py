@@ -32,6 +32,7 @@ def open(
         drop_missing: Whether to omit columns without a key from the view. Otherwise, readers see these columns, and
             reading such a column raises KeyError. A reader that reads the whole file, as Polars does with file objects,
             then fails.
+
     Raises:
         FormatError: The file is not a Parquet file, or is damaged.
         InvalidTag: The footer is not authentic: the key or the AAD prefix is wrong, or the file was altered.

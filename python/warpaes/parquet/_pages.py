@@ -94,7 +94,7 @@ class Pages:
         """Store a chunk that has a key. ``index`` is its OffsetIndex, which makes the search for pages before a read
         unnecessary."""
         self._source, self._footer, self._chunk, self._index = source, footer, chunk, index
-        self._starts = [0]  # where pages begin, as far as known, and the end of the last known page
+        self._starts = [0]  # the offsets of the known pages, and the end of the last known page
         self._checked = False  # whether AES_GCM_CTR_V1 pages are known not to be renamed AES_GCM_V1 pages
         self._kept: tuple[int, bytes] | None = None  # the last page if only a part of it was read
         self._lock = ForkLock()
@@ -114,7 +114,7 @@ class Pages:
         """Create the plain view of the complete chunk in host or device memory, starting at byte ``base`` of it.
 
         Ciphertext is copied through ``staging``, page-locked memory; the plaintext of pages exists only in the result.
-        With ``mover``, which only device memory has, the result is complete when the mover has checked it.
+        ``mover`` is given only for device memory. The result is then complete when the mover has checked it.
 
         Raises:
             InvalidTag: A module is not authentic. ``to`` then contains only authentic bytes.
@@ -160,7 +160,7 @@ class Pages:
         )
 
     def forget(self) -> None:
-        """Drop plaintext."""
+        """Discard the decrypted page that is kept."""
         self._kept = None
 
     def starts(self) -> list[int]:
@@ -248,7 +248,7 @@ class Pages:
         while starts[-1] < begin:
             if self._source.local:
                 self._hop()
-            else:  # a request takes longer than reading several pages
+            else:  # a request takes longer than the transfer of several pages
                 self._from(len(starts) - 1, begin)
 
     def _indexed(self, index: Span) -> list[int] | None:
@@ -271,7 +271,7 @@ class Pages:
         return starts if fits and len(starts) <= _MAX_ORDINAL + 2 + chunk.dictionary else None
 
     def _hop(self) -> None:
-        """Add the next page. Its length follows from its two length fields."""
+        """Find the end of the next page from the page's two length fields."""
         at, length = self._starts[-1], self._chunk.length
         self._check_ordinal()
         held = self._source.read(self._chunk.start + at, min(_HEADER_BYTES, length - at))

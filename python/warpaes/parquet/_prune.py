@@ -12,7 +12,7 @@ _SORTING_COLUMNS = 4
 _SORTED_COLUMN = 1
 _KEY = 1
 _CHILDREN = 5
-#: Names of metadata that repeat the list of columns.
+#: Keys of the footer's key-value metadata whose values repeat the list of columns.
 _LISTS = (b"ARROW:schema", b"pandas")
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from .._file_objects import can_seek, check_binary
 from .._file_objects import read_at as positional
 
-#: Number of bytes to read and decrypt at a time, if no page is longer. For local files, they fit in a processor's
-#: caches; for other files, the number of requests is small.
+#: Number of bytes to read and decrypt at a time, if no page is longer. The bytes of a local file then fit in a
+#: processor's caches, and few requests are needed for a remote file.
 _LOCAL_BYTES, _REMOTE_BYTES = 256 << 10, 16 << 20
 
 

@@ -1,4 +1,5 @@
-"""Thrift's compact protocol. Structs are read within strict limits and written with all fields, including unknown ones.
+"""Thrift's compact protocol. Structs are read within strict limits. They are written with all fields, including unknown
+fields.
 
 A struct is a dictionary from field numbers to ``(type, value)``. Integers are ``int``, booleans are ``bool``, doubles
 and binaries are ``bytes``, and lists are ``List``.

@@ -97,7 +97,8 @@ def jobs(paths: Iterable[str], output: str | None, recursive: bool) -> tuple[lis
 
     Raises:
         ValueError: A path is a folder and ``recursive`` is False, or ``output`` is not a folder although there are
-        several files. FileNotFoundError: A folder does not exist.
+            several files.
+        FileNotFoundError: A folder does not exist.
     """
     given = list(paths)
     found: list[Job] = []
