@@ -23,11 +23,11 @@ test: ## build and run every test that needs no GPU
 	@WARPAES_CMAKE_OPTIONS="-DWARPAES_SAMPLE=$(WARPAES_SAMPLE) $(WARPAES_CMAKE_OPTIONS)" tools/build default
 	@ctest --preset default $(CTEST_OPTIONS)
 
-check-all: ## everything that CI checks or samples, in full, and the checks that CI omits
+check-all: ## run CI with all sampled tests, and the checks that CI omits: every GPU architecture, all of asan, clang, the fuzzers
 	@.ci/run all
 	@$(MAKE) cuda asan clang fuzz
 
-gpu-test: ## on a GPU: tests, compute-sanitizer, benchmarks; writes a record to bench/results
+gpu-test: ## run tests, compute-sanitizer and benchmarks on a GPU; writes a record to bench/results
 	@tools/setup test
 	@tools/gpu_test.py
 
@@ -50,7 +50,7 @@ python-bench: ## compare the Python package with pyca/cryptography, Tink, crypto
 	@tools/build default warpaes_python
 	@PYTHONPATH=build/default/python .venv/tests/bin/python3 -B tools/python_bench.py
 
-bulk-bench: ## compare `warpaes bulk` with a loop of pyca and boto3; measure large objects and their memory; writes a record
+bulk-bench: ## compare `warpaes bulk` with a loop of pyca and boto3; measure its speed and memory for large objects; writes a record
 	@tools/setup test
 	@tools/build default warpaes_python
 	@PYTHONPATH=build/default/python .venv/tests/bin/python3 -B tools/bulk_bench.py
@@ -93,7 +93,7 @@ cuda: ## compile the library and the command for CUDA; needs neither a GPU nor a
 arm: ## cross-compile for 64-bit Arm, and run tests in an emulator
 	@tools/arm
 
-clang: ## compile everything with clang, without a warning; PATHS="src cli" for a part
+clang: ## compile everything with clang and fail on any warning; PATHS="src cli" compiles only these folders
 	@tools/setup clang
 	@tools/clang.py check $(PATHS)
 

@@ -24,8 +24,8 @@ REASONS = re.compile(r"""^\S+:\d+: Skipped\n(.+)$|\.\.\. skipped ['"](.+)['"]$""
 
 
 def reasons_of(output: str) -> list[str]:
-    """Return the skip reasons without the parts that name the machines. A program in another framework prints its
-    reason in its last line."""
+    """Return the skip reasons, without the suffixes that name the machines which can run the tests. A program that uses
+    another framework prints its reason in its last line."""
     found = [by_gtest or by_unittest for by_gtest, by_unittest in REASONS.findall(output)]
     return [reason.split("; ")[0] for reason in found or output.strip().splitlines()[-1:]]
 
@@ -88,7 +88,7 @@ def summary_last(closing: list[str]) -> list[str]:
 def main() -> int:
     steps = read_steps(Path(sys.argv[1]).read_text())
     RESULTS.unlink(missing_ok=True)
-    # This process replaced .ci/run, so the steps are also its children.
+    # This process replaced .ci/run, so RUSAGE_CHILDREN includes the earlier steps.
     begun, before = time.monotonic(), used()
     command = ["make", "test", f"CTEST_OPTIONS=--output-junit {RESULTS}"]
     closing = []

@@ -37,7 +37,7 @@ void expect(bool right, const std::string& what) {
     if (!right) throw std::runtime_error(what);
 }
 
-/// Threads that wait for a call. In a call, each thread copies its share.
+/// Threads that wait for copy(). In each call, every thread copies its share of `from` to `to`.
 class Copiers {
 public:
     Copiers(unsigned threads, const Bytes& from, Bytes& to) : meeting_(threads + 1) {
@@ -212,7 +212,7 @@ void run(const Options& o) {
     }
     for (unsigned turn = 0; turn <= o.samples; ++turn) {
         for (Subject& one : all) {
-            for (std::size_t i = 0; i < bytes; i += 4096) opened[i] ^= 1;  // decryption must restore it
+            for (std::size_t i = 0; i < bytes; i += 4096) opened[i] ^= 1;  // decryption must restore the bytes
             const auto begin = std::chrono::steady_clock::now();
             one.run();
             const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

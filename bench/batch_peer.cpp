@@ -4,9 +4,9 @@
 //     batch_peer [--mode LIST] [--size LIST] [--keys LIST] [--bits LIST] [--mib N] [--rounds N] [--json FILE]
 //
 // `--mib` sets the size of a batch's text (default: 1, which fits in a second-level cache). ipsec-mb is used through
-// each of its interfaces that supports the mode, with keys that it has already expanded: bursts of the maximum number
-// of jobs, its job queue, and the function for a single GCM message. The fastest interface counts. All outputs and tags
-// are compared. The subjects take turns, and the best turn counts, because the machine may have other work.
+// each interface that supports the mode: bursts of the maximum number of jobs, the job queue, and the function for a
+// single GCM message. Its keys are expanded in advance, and its fastest interface counts. All outputs and tags are
+// compared. The subjects take turns, and the best turn counts, because the machine may have other work.
 #include <intel-ipsec-mb.h>
 #include <sched.h>
 #include <warpaes/warpaes.h>
@@ -141,7 +141,7 @@ public:
         for (std::size_t i = 0; i < c.messages; ++i) fill(jobs_.emplace_back(), i);
     }
 
-    /// Submits a burst of whole jobs, because GCM has no burst function.
+    /// Submits bursts of cipher jobs, or bursts of complete jobs for GCM, which has no cipher jobs.
     void burst() {
         for (std::size_t first = 0; first < c_.messages;) {
             const auto n = static_cast<std::uint32_t>(std::min<std::size_t>(IMB_MAX_BURST_SIZE, c_.messages - first));
@@ -228,7 +228,7 @@ double seconds_of(const std::function<void()>& run, unsigned calls) {
 
 std::vector<Subject> measure(const Case& c, unsigned rounds) {
     Data d(c);
-    if (!c.encrypt && c.gcm()) {  // the data that the tags authenticate
+    if (!c.encrypt && c.gcm()) {  // creates ciphertexts that match the tags
         Case seal = c;
         seal.encrypt = true;
         Warpaes(seal, d).run();
@@ -248,7 +248,7 @@ std::vector<Subject> measure(const Case& c, unsigned rounds) {
             output = d.output;
             tags = d.tags;
         }
-        expect(d.output == output && d.tags == tags, std::string(one.name) + ": other output");
+        expect(d.output == output && d.tags == tags, std::string(one.name) + ": wrong output");
         calls.push_back(static_cast<unsigned>(std::max(1.0, 3e-4 / std::max(1e-7, seconds_of(one.run, 3)))));
     }
     for (unsigned round = 0; round < rounds; ++round) {

@@ -6,8 +6,8 @@ from text import gpu_of, human_bytes, number, operation, stamp, table
 
 
 def batches_section(record: dict) -> list[str]:
-    """Return the section on many messages at once, measured by `warpaes bench --messages`, and the mixed payload in its
-    seven orders."""
+    """Return the section on many messages at once, which `warpaes bench --messages` measures, and on the mixed payload
+    in its seven orders."""
     rows = record.get("batches", [])
     if not rows:
         return []
@@ -36,16 +36,17 @@ def batches_section(record: dict) -> list[str]:
     out = [
         "### Many messages at once",
         table(["", "", "messages", "keys", "memory", "GB/s", ""], lines),
-        f"*{stamp(rows[0])}. The time runs from submission to the end of the wait. It "
-        "includes checks, the expansion of keys that belong to only one message, transfers (host: page-locked arenas; "
-        "CPU: one thread, pageable memory) and stored tags. In device memory, four batches are in flight.*",
+        f"*{stamp(rows[0])}. The time runs from submission to the end of the wait. It includes checks, transfers, the "
+        "storing of tags, and the expansion of keys that belong to only one message. Host memory is a page-locked "
+        "arena for GPUs, and pageable memory for CPUs, which use one thread. In device memory, four batches are in "
+        "flight.*",
     ]
     payload = record.get("payload")
     if payload:
         orders = payload["orders"]
         out.append(
-            f"A mixed payload of {payload['messages']:,} messages and {payload['bytes']:,} bytes, half of them serial "
-            "(after Harrison and Waldron, 2008), takes "
+            f"A mixed payload of {payload['messages']:,} messages and {payload['bytes']:,} bytes, with half of the "
+            "bytes in a serial mode (after Harrison and Waldron, 2008), takes "
             + ", ".join(f"{1e3 * s:.2f}" for s in orders)
             + " ms in its seven orders. The longest time is "
             + f"{100 * (max(orders) / min(orders) - 1):.1f} % more than the shortest."
@@ -111,6 +112,5 @@ def kernels_section(record: dict) -> list[str]:
         f"*{where}. Times include loading the tables, reading keys or blocks from device memory, and storing every "
         "block.*",
         "Unless stated otherwise, kernels use four tables and one thread per key or block. `encrypt_planes` is "
-        "bitsliced. "
-        "The limit counts only lookups: multiprocessors x clock x 32 / lookups.",
+        "bitsliced. The limit counts only lookups: multiprocessors x clock x 32 / lookups.",
     ]

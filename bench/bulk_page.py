@@ -27,28 +27,28 @@ def figures(record: dict) -> str:
     return "\n\n".join(
         [
             f"Objects of {human_bytes(first['bytes'])} are read from an object store, encrypted and written back. The "
-            f"table shows objects per second: `warpaes bulk` with {first['objects']:,} objects, and a loop of "
-            f"pyca/cryptography and boto3 with {first['looped']:,} of these objects.",
+            f"table shows objects per second. `warpaes bulk` processes {first['objects']:,} objects, and a loop of "
+            f"pyca/cryptography and boto3 processes {first['looped']:,} of these objects.",
             table(header, lines),
             "The next table shows the speed for a single large object, and the peak memory of the process, including "
             "Python and its libraries:",
             table(["", "bytes", "speed", "memory"], large),
             scaling(record["workers"]),
             f"*{host['cpu']}, {host['cores']} cores, which the object store (tools/bench_s3.py) shares; Python "
-            f"{record['python']}, {versions}; {record['date'][:10]}, {commit_of(record)}. Times are for "
-            "complete commands, including their start.*",
+            f"{record['python']}, {versions}; {record['date'][:10]}, {commit_of(record)}. Times are for complete "
+            "commands, including their start.*",
         ]
     )
 
 
 def scaling(workers: dict) -> str:
-    """Compare the speed of N workers with N times the speed of one worker. The oldest records have one and two
-    workers."""
+    """Compare the speed of N workers with N times the speed of one worker. The oldest records contain only the times of
+    one and two workers."""
     if "runs" not in workers:
         one, two = (number(workers["bytes"] / workers[name] / 1e9) for name in ("seconds_1", "seconds_2"))
         return (
-            f"{human_bytes(workers['bytes'])} in 16 files: one worker {one} GB/s, with "
-            f"{workers['memory_1'] / (1 << 20):.0f} MiB of memory, two {two} GB/s."
+            f"One worker encrypts {human_bytes(workers['bytes'])} in 16 files at {one} GB/s, with "
+            f"{workers['memory_1'] / (1 << 20):.0f} MiB of memory. Two workers encrypt them at {two} GB/s."
         )
     first = workers["runs"][0]
     rows = [
@@ -85,9 +85,8 @@ def local(record: dict) -> str:
     return "\n\n".join(
         [
             f"The next table is for {part['objects']} files of {human_bytes(part['bytes'] // part['objects'])} in "
-            "memory, whose pages were allocated in advance. `cp` and `warpaes encrypt` run in "
-            f"{part['processes']} processes at a time. "
-            "`warpaes bulk` is one command with the given number of workers:",
+            "memory, in pages that were allocated before the measurement. `cp` and `warpaes encrypt` run in "
+            f"{part['processes']} processes at a time. `warpaes bulk` is one command with the given number of workers:",
             table(header, rows),
             f"For each GB, SHA-256 takes {hashed:.2f} s of processor time and AES {1e9 * costs['aes']:.2f} s. A "
             f"command takes {start['seconds']:.2f} s to start, with {cpu_of(start):.2f} s of processor time. "
@@ -113,7 +112,7 @@ def gpus(record: dict) -> str:
 
 
 def manifests(records: list[dict]) -> str:
-    """Return the cost of a manifest to its driver, from the newest record for each number of rows."""
+    """Return the driver's memory and times for manifests, from the newest record for each number of rows."""
     newest_of = {run["rows"]: (run, record) for record in sorted(records, key=lambda record: record["date"])
                  for run in record["manifest"]["runs"]}  # fmt: skip
     rows = [
@@ -129,7 +128,7 @@ def manifests(records: list[dict]) -> str:
     return "\n\n".join(
         [
             table(header, rows),
-            f"*Shards have {record['manifest']['shard_rows']:,} rows. Before each save, a complete shard has changed. "
+            f"*A shard has {record['manifest']['shard_rows']:,} rows. Before each save, all rows of one shard change. "
             f"{host['cpu']}, {host['cores']} cores, files on a disk; {record['date'][:10]}, {commit_of(record)}.*",
         ]
     )

@@ -69,7 +69,7 @@ def speeds(record: dict) -> str:
 
 
 def better(record: dict) -> list[str]:
-    """List the figures where another tool is faster."""
+    """List the figures of other tools that are better than those of warpaes."""
     said = []
     ours = {what: row_of(record, "warpaes", what) for what in ("encrypt", "decrypt")}
     for field, words in (
@@ -91,12 +91,12 @@ def better(record: dict) -> list[str]:
 def figures(record: dict) -> str:
     return "\n\n".join(
         [
-            f"Each command processes {human_bytes(record['bytes'])} of this system's programs, libraries and texts. "
+            f"Each command processes {human_bytes(record['bytes'])} of the system's programs, libraries and texts. "
             "Times are from start to exit, with input and output in memory (tmpfs).",
             speeds(record),
             f"*{source(record)}. Times are the shortest of {record['rounds']} rounds. All tools take turns. "
             f"All encrypted data is decrypted and compared.{others(record)}*",
-            "Other tools are better than warpaes at the same task in these figures:",
+            "In the following figures, other tools are better than warpaes at the same task:",
             "\n".join(better(record)),
             *disk_figures(record),
         ]
@@ -120,8 +120,9 @@ def disk_figures(record: dict) -> list[str]:
         for row in rows
     ]
     return [
-        f"{human_bytes(size)} on that machine's disk, from start until the output is on disk. Before each run, no part "
-        f"of the input is in memory. Figures are medians of {record['rounds']} rounds.",
+        f"The next table shows the speed for {human_bytes(size)} on that machine's disk. Times run from the start of a "
+        "command until its output is on the disk. Before each run, no part of the input is in memory. Figures are "
+        f"medians of {record['rounds']} rounds.",
         table(["", "seconds", "GB/s", "relative to fio"], lines),
     ]
 
@@ -136,13 +137,13 @@ TOOLS = {
 
 
 def speed_of(record: dict, tool: str) -> float | None:
-    """GB/s of encryption."""
+    """Return the speed of encryption in GB/s, or None if the record does not contain it."""
     row = row_of(record, tool, "encrypt")
     return record["bytes"] / row["seconds"] / 1e9 if row else None
 
 
 def plot(record: dict) -> str:
-    """Return the speed of each tool that encrypts the file, the fastest first."""
+    """Draw the encryption speed of each tool, the fastest first."""
     rows = [(name, value, tool == "warpaes") for tool, name in TOOLS.items() if (value := speed_of(record, tool))]
     host = record["host"]
     title = f"Encrypting a file of {human_bytes(record['bytes'])}, GB/s"

@@ -1,6 +1,7 @@
-// Measures an upper limit for transfers between the host and GPUs. Copies page-locked memory to every GPU and back at
-// the same time, without computing. Prints the bytes per second in one direction as JSON, counted as `warpaes bench`
-// counts plaintext. The host's clock measures the time. Allocation is excluded, and a first round warms up.
+// Measures an upper limit for transfers between the host and GPUs. Copies page-locked memory to every GPU and, at the
+// same time, back from every GPU, without computing. Prints the GB/s of all GPUs together as JSON. Like `warpaes
+// bench`, it counts the bytes of one direction. The host's clock measures the time. Allocation is excluded, and a first
+// round warms up.
 //
 //     copy_bench [--mib N] [--samples N]
 #include <cuda_runtime.h>

@@ -22,11 +22,11 @@ CONTROL = re.compile(r"\r\n|\n|\r|\x1b\[K|\x1b\[([\d;]*)m|[^\r\n\x1b]+|.", re.DO
 
 
 class Screen:
-    """A terminal's lines, with `columns` columns. It never scrolls, because the picture has room for all lines."""
+    """The lines of a terminal with `columns` columns. The terminal never scrolls: the picture contains all lines."""
 
     def __init__(self, columns: int):
         self.columns = columns
-        #: Each line is a list of parts. A part is a text and its class.
+        #: Each line is a list of parts. A part is a text and its CSS class.
         self.lines: list[list[tuple[str, str]]] = [[]]
         self._class, self._overwrite = "", False
 

@@ -140,7 +140,7 @@ Bytes libcrypto(const Bytes& key, const Bytes& blocks, bool encrypt = true) {
     return out;
 }
 
-/// Counter block `i`, counting from zero.
+/// Returns counter block `i`, counted from zero.
 Bytes counter_block(std::size_t i) {
     Bytes block(16);
     for (std::size_t k = 0; k < 8; ++k) block[15 - k] = static_cast<unsigned char>(i >> (8 * k));
@@ -157,7 +157,7 @@ struct Device {
     unsigned char* out = nullptr;
 };
 
-/// A subject: its description, its launch, and block i of the expected output.
+/// A measured kernel: its description, a function that launches it, and a function that computes expected blocks.
 struct Subject {
     const char* kernel;
     int key_bits;
@@ -168,7 +168,7 @@ struct Subject {
     const void* function;
     int threads;
     std::function<void(int grid, std::size_t shared)> launch;
-    std::function<Bytes(std::size_t i)> expected;
+    std::function<Bytes(std::size_t i)> expected;  ///< returns block i of the output
 };
 
 /// Compares blocks at both ends and at regular distances between them, and throws if a block is wrong. Returns the
@@ -350,7 +350,7 @@ int main(int argc, char** argv) try {
     }
     check(cudaGetDeviceProperties(&device.properties, device.number), "cudaGetDeviceProperties");
     check(cudaDeviceGetAttribute(&device.clock_khz, cudaDevAttrClockRate, device.number), "clock");
-    // The key material has two blocks per output block, which is enough for AES-256 with one block per key.
+    // The input has two blocks for each output block, which is enough for AES-256 with one block per key.
     const std::size_t in_bytes = std::size_t{32} * device.blocks;
     check(cudaMalloc(&device.in, in_bytes), "cudaMalloc");
     check(cudaMalloc(&device.out, std::size_t{16} * device.blocks), "cudaMalloc");

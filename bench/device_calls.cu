@@ -101,7 +101,7 @@ int main(int argc, char** argv) {
                 }
                 const double us =
                     median(calls, [&] { require(warpaes_crypt(engine, &m, nullptr) == WARPAES_OK, "a call"); });
-                // This is measured again for each row, because the machine's speed changes.
+                // The empty kernel is measured again for each row, because the machine's speed changes.
                 const double empty = median(calls, [] {
                     nothing<<<1, 32>>>();
                     require(cudaStreamSynchronize(nullptr) == cudaSuccess, "waiting");

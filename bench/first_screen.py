@@ -8,7 +8,7 @@ import lab_pages
 import serving_page
 from text import human_bytes, number
 
-#: The names of the series of W.contenders that are not other ciphers.
+#: The series of W.contenders for warpaes's kernel and for a copy. All other series are other kernels.
 OURS, COPY = "production", "copy within the device"
 IN_CLEAR = ", in clear"
 
@@ -34,7 +34,7 @@ def file_row(record: dict | None) -> list[str] | None:
 
 
 def device_row(record: dict | None) -> list[str] | None:
-    """Return the speed of CTR in device memory, compared with the lab's fastest kernel of another origin."""
+    """Return the speed of CTR in device memory, compared with the fastest other kernel of the lab."""
     panel = lab_pages.panel_of(record, "W.contenders", "Contenders, CTR") if record else None
     best = {
         series["name"]: max(value for value in series["values"] if value is not None)
@@ -71,7 +71,7 @@ def block(lab_record: dict | None, plot: str) -> str:
     rows = [file_row(comparison.newest()), device_row(lab_record), loading_row(serving_page.newest())]
     rows = [row for row in rows if row]
     if not rows:
-        return "No record yet. `make bench` measures this machine."
+        return "There is no record yet. `make bench` measures this machine."
     parts = [
         "\n".join(
             f"- {figure} {what}, compared with {others} ([record]({where}))" for figure, what, others, where in rows

@@ -48,7 +48,7 @@ private:
     unsigned threads_ = 1;
 };
 
-/// Allocates at least 16 bytes, on device 0 or in host memory.
+/// Memory of at least 16 bytes, on device 0 or in the host's memory.
 class Memory {
 public:
     Memory(const Engine& engine, warpaes_memory kind, std::uint64_t bytes) : engine_(engine.get()) {

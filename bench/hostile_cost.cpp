@@ -1,6 +1,6 @@
-// Measures the time of messages that are not authentic, relative to authentic ones of the same length, for every kind
-// of call and every mode with a tag, on CPUs and on a GPU. Prints a table and writes it as JSON. Exits with status 1 if
-// a ratio is above `--limit` (1.5) for at least 64 KiB.
+// Measures the time of forged messages, relative to authentic messages of the same length, for every kind of call and
+// every mode that detects forgeries, on CPUs and on a GPU. Prints a table and writes it as JSON. Exits with status 1 if
+// a ratio is above `--limit` (1.5) for calls with 64 KiB or more.
 //
 //     hostile_cost [--json FILE] [--limit RATIO] [--most MIB] [--seconds EACH] [--device-only 1]
 //
@@ -39,7 +39,7 @@ struct Options {
     std::string json;
     double limit = 1.5;
     std::uint64_t most = std::uint64_t{1024} << 20;
-    double seconds = 0.25;  ///< minimum duration of a row, which has at least three samples
+    double seconds = 0.25;  ///< a row ends after this time and three samples, or after 31 samples
     bool device_only = false;
 };
 
@@ -49,7 +49,7 @@ struct Row {
     std::string way, mode, backend;
     std::uint64_t messages, bytes;
     double authentic, forged;
-    double zeros = 0;  ///< 0 if it was not measured, because the output is in device memory or there is no output
+    double zeros = 0;  ///< 0 if it was not measured
     [[nodiscard]] double ratio() const { return forged / authentic; }
     [[nodiscard]] double least_ratio() const { return (authentic + zeros) / authentic; }
 };
@@ -57,7 +57,7 @@ struct Row {
 /// Data for one kind of call: `count` sealed messages, with right and wrong tags.
 struct Messages {
     static constexpr std::uint64_t tag_bytes = 16;
-    static constexpr std::uint64_t most_of_ccm = (std::uint64_t{1} << 24) - 1;  ///< with an IV of 12 bytes
+    static constexpr std::uint64_t most_of_ccm = (std::uint64_t{1} << 24) - 1;  ///< maximum for an IV of 12 bytes
 
     Messages(const Engine& its_engine, warpaes_memory kind, warpaes_mode its_mode, std::uint64_t n, std::uint64_t each,
              bool tags_inside = false, unsigned wrong_step = 1)
@@ -139,12 +139,12 @@ struct Messages {
         return m;
     }
 
-    /// Returns the output that a call writes, for Table::measure().
+    /// Returns the output in host memory that a call writes, for Table::measure().
     [[nodiscard]] Output output() const {
         if (on_device || mode == WARPAES_CMAC) return {};
         return {opened.get(), count * bytes, engine.threads()};
     }
-    /// Checks that a call whose messages were all forged has wiped its output.
+    /// Checks that a call whose messages were all forged has wiped the last 16 MiB of its output.
     void expect_wiped() const {
         if (mode == WARPAES_CMAC) return;
         std::vector<std::uint8_t> found(std::min<std::uint64_t>(count * bytes, 16 << 20));
@@ -186,7 +186,7 @@ public:
         const bool bad = judged && row.ratio() > options_.limit;
         if (output.data != nullptr && judged) {
             row.zeros = seconds_of_zeros(output, [&] { call(false); });
-            call(true);  // the caller checks the output of a forged call
+            call(true);  // the caller checks that the last call wiped its output
         }
         std::printf("%-34s %-8s %-10s %9llu %11llu %12.2f %12.2f %6.2f ", way.c_str(), mode.c_str(), backend.c_str(),
                     static_cast<unsigned long long>(messages), static_cast<unsigned long long>(bytes),
@@ -430,7 +430,7 @@ void on_cpu(Table& table, const Options& o) {
 
 #ifdef WARPAES_WITH_CUDA
 
-/// Calls that run on the caller's stream.
+/// Measures calls that run on the caller's stream.
 void on_stream(Table& table, const Engine& engine, warpaes_mode mode, std::uint64_t count, std::uint64_t bytes) {
     Messages m(engine, WARPAES_MEMORY_DEVICE, mode, count, bytes);
     Memory right(engine, WARPAES_MEMORY_DEVICE, m.tags.size()), wrong(engine, WARPAES_MEMORY_DEVICE, m.tags.size());

@@ -3,8 +3,8 @@ contenders take turns in one process.
 
     PYTHONPATH=build/default/python python3 bench/kv_frames.py [--seconds 1] [--json]
 
-Prints the speed of one thread in GB/s of processor time, as the best of the rounds. LMCache and pyca are skipped if
-they are not installed.
+Prints the speed of one thread in GB per second of processor time. Each figure is the best of three rounds. LMCache and
+pyca are skipped if they are not installed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NAME = ObjectName(b"hash", "model", 0, 0, "tenant")
 
 
 def subjects(size: int) -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
-    """Return the functions that store and load with each subject."""
+    """Return the name of each contender, with its functions that store and load a frame of `size` bytes."""
     plain, out = bytearray(os.urandom(size)), bytearray(size)
     found: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {}
     for version in (1, 2):
@@ -65,7 +65,7 @@ def subjects(size: int) -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]
 
 
 def rate(call: Callable[[], Any], size: int, seconds: float) -> float:
-    """Return the speed in GB/s of this thread's processor time."""
+    """Return the speed in GB per second of this thread's processor time."""
     begin, count = time.thread_time(), 0
     while (taken := time.thread_time() - begin) < seconds or count == 0:
         call()

@@ -1,8 +1,8 @@
-"""Generates docs/lab-profile.md, the lab's pages, and the lab's parts of README.md and docs/lab.md from
+"""Generates docs/lab-profile.md, the lab's pages, lab/report/elsewhere.json and the figures of docs/lab.md from
 bench/results/lab.
 
-`warpaes lab run` writes a record, NAME-DATE.json. `warpaes lab report` generates its page, docs/lab-NAME.html, so this
-module needs a build with the lab. tools/profile_lab.py writes profile-NAME-DATE.json.
+`warpaes lab run` writes a record, NAME-DATE.json. `warpaes lab report` generates the record's page, docs/lab-NAME.html.
+Without a build of the lab, the pages stay unchanged. tools/profile_lab.py writes profile-NAME-DATE.json.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def every_machine(folder: Path = FOLDER) -> dict[str, tuple[Path, dict]]:
 
 
 def load(folder: Path = FOLDER) -> dict[str, tuple[Path, dict]]:
-    """Return the records that have a page: those with a GPU that were not submitted by other users."""
+    """Return the records that have a page: the records of machines with a GPU that no other user submitted."""
     return {
         name: (path, record)
         for name, (path, record) in every_machine(folder).items()
@@ -102,8 +102,8 @@ def tally(tallies: list[dict]) -> str:
 
 
 def summary(records: list[dict], summaries: list[dict | None], profiled: bool) -> str:
-    """Return the findings of each record, with a link to its page. `summaries` contains the summaries in the lab's
-    pages."""
+    """Return the findings of each record, with a link to its page. `summaries` contains the summary from each record's
+    page, or None."""
     out = []
     for record, said in zip(records, summaries):
         effort = "a quick run, " if record["options"]["quick"] else ""
@@ -112,7 +112,7 @@ def summary(records: list[dict], summaries: list[dict | None], profiled: bool) -
             f"commit {record['commit'][:12] or 'unknown'}{' with changes' if record['commit'].endswith('+') else ''}"
         )
         if builds:
-            commit += f" and, of some experiments, {', '.join(sorted(b[:12] or 'unknown' for b in builds))}"
+            commit += f" and, for some experiments, {', '.join(sorted(b[:12] or 'unknown' for b in builds))}"
         if record["machine"].get("virtual"):
             commit += ", a virtual machine"
         where = f"[every figure, as a page]({page_name(record)})"
@@ -120,7 +120,7 @@ def summary(records: list[dict], summaries: list[dict | None], profiled: bool) -
         out.append(f"On an {name_of(record)} ({effort}{record['date'][:10]}, {commit}){counted} ({where}).")
         if said:
             out.append("\n".join(f"- {finding}" for finding in said["findings"]))
-            out.append("The speed of this GPU, compared with the CPU, depends on the location of the data:")
+            out.append("The speed of this GPU relative to the CPU depends on the memory that contains the data:")
             out.append("\n".join(f"- {sentence}" for sentence in said["worth"]["sentences"]))
     if profiled:
         out.append("[The kernels' profile](lab-profile.md) explains why the order of the thirteen kernels changed.")
@@ -135,9 +135,9 @@ PROFILED = ("G.fig4",)
 
 
 def claims_table(summary: dict, profile: dict | None = None) -> str:
-    """Return a list of every table, figure and sentence of the papers, with the verdicts by machine and the experiment
-    that measures the claim, or the reason why none does. `summary` is a page's summary, and `profile` is the profile of
-    the same machine."""
+    """Return a Markdown table of the claims: the tables, figures and sentences of the papers. A row contains the
+    experiment that measures the claim, or the reason why no experiment measures it, and the verdict for each machine.
+    `summary` is a page's summary, and `profile` is the profile of the same machine."""
     machines = [record["machine"] for record in summary["matrix"]["records"]]
     holds = {row["id"]: [HOLDS[one] for one in row["holds"]] for row in summary["matrix"]["conclusions"]}
     rows = []
@@ -203,7 +203,7 @@ def places(values: list[float]) -> list[int]:
 
 
 def waits(kernel: dict) -> list[str]:
-    """Return the reasons for warp stalls, the most frequent first. Warps that are ready or issuing are not counted."""
+    """Return the reasons for warp stalls that WAITS describes, the most frequent first."""
     return [WAITS[stall] for stall in kernel["stalls"] if stall in WAITS]
 
 
@@ -226,7 +226,8 @@ def how_fast(ratio: float) -> str:
 
 
 def against(kernel: dict, other: dict) -> str:
-    """Compare the counts of two kernels, and name the count whose ratio is closest to the ratio of their times."""
+    """Compare the counts of two kernels. Name the count whose ratio is closest to the ratio of the kernels' times, if
+    the two ratios differ by less than 8 %."""
     ratios = {said: kernel[name] / other[name] for name, said in COUNTS.items() if kernel.get(name) and other.get(name)}
     if not ratios:
         return ""
@@ -243,8 +244,8 @@ def against(kernel: dict, other: dict) -> str:
 
 
 def moves(labels: list[str], published: list[float], here: list[float], profile: dict) -> list[str]:
-    """Return a line for each kernel whose rank changed. It compares the kernel with the most similar kernel among those
-    that overtook it or that it overtook."""
+    """Return a line for each kernel whose rank changed. The line compares the kernel with the most similar kernel among
+    the kernels that overtook it or that it overtook."""
     kernels = {kernel["number"]: kernel for kernel in profile["kernels"]}
     out = []
     for i, (before, now) in enumerate(zip(places(published), places(here))):
@@ -278,7 +279,7 @@ SCHEME_NAMES = {1: "1: one thread per block", 2: "2: four threads per block", 3:
 
 
 def schemes_section(profile: dict) -> list[str]:
-    """Return the data of [G]'s Fig. 4, if the profile contains the three schemes."""
+    """Return the section on [G]'s three schemes, or an empty list if the profile does not contain them."""
     rows = [
         [
             f"{SCHEME_NAMES[kernel['scheme']]}, tables in {kernel['tables']} memory",
@@ -306,7 +307,7 @@ def schemes_section(profile: dict) -> list[str]:
             "As in [G]'s Fig. 4, the table shows the speed and the instruction and device-memory throughput by text "
             "length, for AES-128-ECB with tables in constant memory. The caches were emptied before each launch."
         )
-        out += ["### By length of the text", said, table(head, by_size)]
+        out += ["### By text length", said, table(head, by_size)]
     return out
 
 
@@ -314,7 +315,7 @@ THROUGHPUTS = ("instructions, 10^9/s", "issue, %", "device memory, GB/s", "devic
 
 
 def throughputs(kernel: dict) -> list[str]:
-    """Return the cells below THROUGHPUTS."""
+    """Return a kernel's cells for the columns THROUGHPUTS."""
     time = kernel.get("nanoseconds")
 
     def by_time(name: str) -> str:
@@ -325,7 +326,7 @@ def throughputs(kernel: dict) -> list[str]:
 
 
 def sizes_rows(profile: dict) -> list[list[str]]:
-    """Return the data of [G]'s Fig. 4, with a row for each length and scheme."""
+    """Return the data of [G]'s Fig. 4, with a row for each text length and scheme."""
     rows = []
     for kernel in profile.get("schemes_by_size", []):
         size, time = kernel["text_bytes"], kernel.get("nanoseconds")
@@ -409,7 +410,7 @@ def profile_page(record: dict, profile: dict) -> str:
 
 
 def embedded(page: Path, name: str = "record") -> dict | None:
-    """Return the record, or the record's summary, that a page contains."""
+    """Return the JSON element `name` of a page, "record" or "summary", or None if the page does not contain it."""
     if not page.exists():
         return None
     found = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', page.read_text(), re.DOTALL)
@@ -421,8 +422,8 @@ def summary_of(record: dict) -> dict | None:
 
 
 def measured_part(record: dict | None) -> dict | None:
-    """Return the part of a record that its page must not change. Verdicts and published figures follow the current
-    rules."""
+    """Return the part of a record that its page must contain unchanged. Verdicts and published figures are excluded,
+    because the lab's current rules determine them."""
     if not record:
         return record
     experiments = [
@@ -460,7 +461,7 @@ def write_pages() -> None:
             arguments = [command, "report", *in_columns(path), "-o", page]
             subprocess.run(arguments, check=True, stdout=subprocess.DEVNULL)
         elif measured_part(embedded(page)) != measured_part(record):
-            print(f"{page}: needs the lab; `tools/build default warpaes_lab_program` builds it")
+            print(f"{page}: outdated; `tools/build default warpaes_lab_program` builds the lab, which generates it")
     write_elsewhere()
 
 
@@ -468,8 +469,8 @@ ELSEWHERE = ROOT / "lab/report/elsewhere.json"
 
 
 def elsewhere() -> dict | None:
-    """Return the advice on when a GPU is worthwhile, from the newest complete run with a GPU. The lab prints the advice
-    on machines without a GPU."""
+    """Return the advice on when a GPU is worthwhile, from the newest complete run with a GPU, or from the newest quick
+    run if no run is complete. The lab prints the advice on machines without a GPU."""
     of_gpus = [record for _, record in load().values() if record["machine"]["gpu"] and summary_of(record)]
     if not of_gpus:
         return None
@@ -485,7 +486,8 @@ def write_elsewhere() -> None:
 
 
 def wrong_pages() -> list[str]:
-    """Return the pages that do not contain their record."""
+    """Return the pages that do not contain their record. If there are none, return lab/report/elsewhere.json if it is
+    outdated."""
     pages = {page_name(record): record for _, record in load().values()}
     wrong = [
         f"docs/{name}"
@@ -498,7 +500,7 @@ def wrong_pages() -> list[str]:
 
 
 def render(records: list[dict], profiles: dict[str, dict]) -> dict[str, str]:
-    """Return docs/lab-profile.md if there is a GPU profile with measurements of the thirteen kernels."""
+    """Return docs/lab-profile.md for the first GPU with a profile and a record of N.implementations."""
     for record in records:
         profile = profiles.get(name_of(record))
         if profile and result_of(record, "N.implementations"):

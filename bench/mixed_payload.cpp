@@ -43,9 +43,9 @@ std::vector<List> groups_of_32(const List& list) {
     return groups;
 }
 
-/// Returns the paper's orders: (1) one serial message in each group, with the groups packed; (2) one serial message in
-/// each group, with the groups spread evenly; (3) serial messages packed; (4) random; (5) random groups of 32; (6)
-/// groups of 32, spread evenly; (7) as (6), with the serial messages sorted by size.
+/// Returns the messages in an order of the paper: (1) one serial message in each group, with the groups packed; (2) one
+/// serial message in each group, with the groups spread evenly; (3) serial messages packed; (4) random; (5) random
+/// groups of 32; (6) groups of 32, spread evenly; (7) as (6), with the serial messages sorted by size.
 List in_order(int order, List parallel, List serial, std::mt19937& random) {
     std::shuffle(serial.begin(), serial.end(), random);
     if (order == 1) return alternate(serial, 1, parallel, 1);

@@ -1,11 +1,12 @@
 // Measures the speed of one core with messages of 64 bytes to 64 MiB, with one call per message. Compares warpaes_crypt
-// with Intel's Multi-Buffer Crypto for IPsec (ipsec-mb), if installed, and with libcrypto, both with one context and a
-// new IV for each message and with a new context for each message. Prints a table, and writes the measurements as JSON.
+// with Intel's Multi-Buffer Crypto for IPsec (ipsec-mb), if it is installed, with libcrypto and with memcpy. libcrypto
+// is measured with one context for all messages, and with a new context for each message. Prints a table, and writes
+// the measurements as JSON.
 //
 //     one_core [--backend NAME] [--mode ctr|gcm] [--key BITS] [--size BYTES] [--aad BYTES] [--rounds N] [--json FILE]
 //
-// All outputs are compared before anything is timed. The subjects take turns of a few hundred microseconds, because
-// the machine may have other work. The best turn counts. The median is also written.
+// All outputs are compared before anything is timed. The subjects take turns of at least 150 microseconds, and the best
+// turn counts, because the machine may have other work. The JSON file also contains medians.
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <sched.h>
@@ -311,7 +312,7 @@ std::vector<Named> measure(const Case& c, warpaes_engine* engine, unsigned round
         std::fill(data.output.begin(), data.output.end(), std::uint8_t{0});
         data.tag = before.tag;
         one.subject->run(1);
-        if (one.name == memcpy_name) {  // the last subject, and not a cipher
+        if (one.name == memcpy_name) {  // the last subject, whose output is not compared
             first = data.output;
             tag = data.tag;
         }
@@ -319,7 +320,7 @@ std::vector<Named> measure(const Case& c, warpaes_engine* engine, unsigned round
             first = data.output;
             tag = data.tag;
         }
-        if (data.output != first || data.tag != tag) throw std::runtime_error(std::string(one.name) + ": other output");
+        if (data.output != first || data.tag != tag) throw std::runtime_error(std::string(one.name) + ": wrong output");
         const double once = std::max(1e-8, time(*one.subject, 10));
         calls.push_back(static_cast<unsigned>(std::max(1.0, turn / once)));
     }
@@ -414,7 +415,7 @@ Options parse(int argc, char** argv) {
             o.modes = {value};
         } else if (name == "--key") {
             const std::uint64_t bits = number(name, value, 128, 256);
-            if (bits != 128 && bits != 256) throw std::runtime_error("--key: is 128 or 256, not " + value);
+            if (bits != 128 && bits != 256) throw std::runtime_error("--key: must be 128 or 256, not " + value);
             add(o.keys, keys_given, static_cast<unsigned>(bits));
         } else if (name == "--size") {
             add(o.sizes, sizes_given, static_cast<std::size_t>(number(name, value, 1, most_bytes)));

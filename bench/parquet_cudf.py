@@ -3,12 +3,12 @@ pyarrow's decryption followed by a copy to the GPU.
 
     PYTHONPATH=build/cuda/python python3 bench/parquet_cudf.py [--gib 1] [--times 7]
 
-Prints the rows; the record goes to bench/results/parquet_cudf. Needs a GPU, pylibcudf, kvikio
-and pyarrow 25 or later. cuDF is unchanged: its HybridScanReader gets the view's footer and
-column chunks. All files are in the page cache. Every path is timed from the path of the file to the complete table in
-GPU memory, and all paths take turns, so that they share the machine's state. cuDF also runs with more threads for
-reading than its default, and both sides run with both kinds of GPU memory; the script prints all figures and compares
-the best of each side. It fails unless all paths give equal tables.
+Prints the rows and stores a record in bench/results/parquet_cudf. Needs a GPU, pylibcudf, kvikio and pyarrow 25 or
+later. cuDF is unchanged: its HybridScanReader reads the view's footer and column chunks. All files are in the page
+cache. A sample lasts from opening the file until the complete table is in GPU memory. cuDF's samples on the two files
+alternate. cuDF also reads the unencrypted file with more threads than its default, and allocates GPU memory in two
+ways. The script prints all samples and compares the best median of each contender. It fails unless cuDF reads the
+written table from both files.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "tools"))
 from recording import ROOT, find_gpu, host, save, stamp
 
 KEY = bytes(range(16))
-#: pyarrow's options. Without a dictionary for numbers, which are random, as a writer that knows them chooses.
+#: pyarrow's options. In uncompressed files, only the texts use a dictionary, because the numbers are random.
 KINDS: dict[str, dict[str, Any]] = {
     "uncompressed": {"compression": "none", "use_dictionary": ["text"]},
     "snappy": {"compression": "snappy"},
     "zstd": {"compression": "zstd"},
     "uncompressed, pages of 64 KiB": {"compression": "none", "use_dictionary": ["text"], "data_page_size": 64 << 10},
 }
-#: Threads with which KvikIO reads for cuDF. cuDF's default is 4.
+#: The numbers of threads with which KvikIO reads for cuDF. The default is 4.
 THREADS = (4, 8, 16)
-#: How cuDF allocates device memory: with cudaMalloc, its default, or from the driver's pool, as its guide recommends.
+#: How cuDF allocates device memory: with cudaMalloc (its default), or from the driver's pool (which its guide advises).
 MEMORY = ("cudaMalloc", "pool")
 
 
 def table(gib: float) -> pa.Table:
-    """Return six columns of integers and floats and one of short texts, of ``gib`` GiB in memory."""
+    """Return a table of ``gib`` GiB in memory: three columns of integers, three of floats and one of short texts."""
     rows = int(gib * (1 << 30) / 54)
     random = np.random.default_rng(44)
     columns: dict[str, Any] = {f"i{n}": random.integers(0, 1 << 40, rows) for n in range(3)}
@@ -67,17 +67,17 @@ def table(gib: float) -> pa.Table:
 
 
 def options(path: str) -> Any:
-    """Return the reader's options. HybridScanReader does not open the file."""
+    """Return cuDF's options for reading ``path``. HybridScanReader does not open the file."""
     return plc.io.parquet.ParquetReaderOptions.builder(plc.io.SourceInfo([path])).build()
 
 
 def in_clear(path: str) -> Any:
-    """Read the unencrypted file as cuDF does."""
+    """Read an unencrypted file with cuDF."""
     return plc.io.parquet.read_parquet(options(path)).tbl
 
 
 def through_the_view(path: str) -> Any:
-    """Read an encrypted file."""
+    """Read an encrypted file with cuDF, through the plain view."""
     with wp.open(path, KEY) as view:
         chosen = options(path)
         reader = HybridScanReader(view.footer_bytes, chosen)
@@ -114,7 +114,7 @@ def write(whole: pa.Table, folder: str) -> dict[str, tuple[str, str]]:
 
 
 def timed(call: Callable[[], Any]) -> float:
-    """Return the seconds of a call, until the GPU has no more work."""
+    """Return the seconds from the start of a call until the GPU has finished its work."""
     begin = time.perf_counter()
     result = call()
     cuda.cudaDeviceSynchronize()
@@ -125,7 +125,8 @@ def timed(call: Callable[[], Any]) -> float:
 
 
 def measured(clear: str, sealed: str, times: int, pyarrow: bool) -> dict[str, list[float]]:
-    """Return the seconds of each path, which take turns; the first turn does not count."""
+    """Return the seconds of each path. The paths of cuDF take turns, and pyarrow runs after them. The first sample of a
+    path does not count."""
     paths: dict[str, Callable[[], Any]] = {f"cuDF in clear, {n} threads": lambda: in_clear(clear) for n in THREADS}
     paths["cuDF through the view"] = lambda: through_the_view(sealed)
     paths["the view only"] = lambda: view_only(sealed)
@@ -145,13 +146,13 @@ def measured(clear: str, sealed: str, times: int, pyarrow: bool) -> dict[str, li
 
 
 def use_memory(kind: str) -> None:
-    """Set where cuDF allocates."""
+    """Select how cuDF allocates device memory."""
     resource = rmm.mr.CudaMemoryResource() if kind == "cudaMalloc" else rmm.mr.CudaAsyncMemoryResource()
     rmm.mr.set_current_device_resource(resource)
 
 
 def refuse_different(whole: pa.Table, clear: str, sealed: str) -> None:
-    """Raise an exception unless cuDF's tables equal the one that was written."""
+    """Raise an exception unless cuDF's tables equal the written table."""
     for name, read in {"in clear": in_clear(clear), "through the view": through_the_view(sealed)}.items():
         got = pa.table(read.to_arrow()).rename_columns(whole.column_names)
         if not got.cast(whole.schema).equals(whole):
@@ -159,7 +160,8 @@ def refuse_different(whole: pa.Table, clear: str, sealed: str) -> None:
 
 
 def row_of(kind: str, size: int, decoded: int, seconds: dict[str, dict[str, list[float]]]) -> dict[str, Any]:
-    """Return the row of a record: medians, the best of each side, and the two ratios."""
+    """Return the row of a record: all samples, the speed of each contender's best median, and the ratios of the
+    medians."""
     medians = {memory: {name: median(one) for name, one in paths.items()} for memory, paths in seconds.items()}
 
     def best(prefix: str) -> float:

@@ -1,7 +1,7 @@
-// Measures the decryption of Parquet pages in device memory. Chunks of equal and of unequal pages are encrypted on the
-// host, copied to a GPU, and decrypted there on a stream, with the statuses on the device. Unequal pages are up to a
-// quarter shorter. The program times a graph launch (only the GPU's work), an enqueued table, and enqueued entries
-// (both including the host's work). Prints a JSON object for each page size.
+// Measures the decryption of Parquet pages in device memory. Chunks of equal and of unequal pages are encrypted in host
+// memory, copied to a GPU, and decrypted on a stream, with the statuses in device memory. Unequal pages are up to a
+// quarter shorter than the page size. The program times a graph launch (only the GPU's work), an enqueued table, and
+// enqueued entries (both including the host's work). Prints a JSON object for each page size and kind of chunk.
 //
 //     parquet_device [TIMES [PAGE_BYTES…]]
 #include <cuda_runtime.h>
@@ -26,8 +26,8 @@ void require(cudaError_t status, const char* what) {
     require(status == cudaSuccess, what);
 }
 
-/// A chunk of equal pages: modules in host memory. The entries that decrypt a chunk also create it, with input and
-/// output swapped.
+/// A chunk of encrypted pages in host memory. The entries that decrypt the chunk also encrypt it, with input and output
+/// swapped.
 struct Chunk {
     Chunk(warpaes_engine* engine, const warpaes_key* key, std::size_t count, std::size_t page_bytes, bool equal)
         : pages(count) {
@@ -119,7 +119,7 @@ double best_seconds(int times, cudaStream_t stream, const Call& call) {
     return best / 1e3;
 }
 
-/// Checks the decrypted text on the device and then overwrites it.
+/// Checks the statuses and the decrypted pages, and then overwrites both in device memory.
 void compare(const Chunk& chunk, std::uint8_t* view, warpaes_status* statuses) {
     std::vector<warpaes_status> got(chunk.pages.size());
     std::vector<std::uint8_t> plain(chunk.modules.size());

@@ -1,4 +1,4 @@
-"""Makes the figures of docs/parquet.md from the newest records of bench/results/parquet and parquet_cudf."""
+"""Generates the figures of docs/parquet.md from the newest records of bench/results/parquet and parquet_cudf."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CUDF_MARKS = ("<!-- cudf: begin -->", "<!-- cudf: end -->")
 
 
 def cudf_line(row: dict) -> list[str]:
-    """Return the medians with the driver's pool of GPU memory."""
+    """Return a table row with the medians of the samples that used the driver's pool of GPU memory."""
     taken = {name: median(samples) for name, samples in row["milliseconds"]["pool"].items()}
     few, many = (taken[f"cuDF in clear, {threads} threads"] for threads in (4, 16))
     ours = taken["cuDF through the view"]
@@ -32,10 +32,9 @@ def cudf_figures(record: dict) -> str:
     text = (
         f"*{record['gpu']['name']}, driver {record['gpu']['driver']}, {record['host']['cpu']}, "
         f"{record['host']['cores']} cores, {versions}; {record['date'][:10]}, {commit_of(record)}; "
-        "`bench/parquet_cudf.py`. Times are from the path of a file on tmpfs to the table in GPU memory. Each figure "
-        "is the median of samples taken alternately, with the driver's pool of GPU memory. The threads are KvikIO's, "
-        "which reads for cuDF with 4 threads by default. pyarrow decrypts on all cores, and the table is copied to "
-        "the GPU.*"
+        "`bench/parquet_cudf.py`. Times run from opening a file on tmpfs until the table is in GPU memory, which comes "
+        "from the driver's pool. Each figure is the median of samples taken alternately. KvikIO reads for cuDF, by "
+        "default with 4 threads. pyarrow decrypts on all cores, and the table is copied to the GPU.*"
     )
     return table(CUDF, [cudf_line(row) for row in record["rows"]]) + "\n\n" + text
 
@@ -61,17 +60,16 @@ def figures(record: dict) -> str:
     parts.append(
         f"*{host['cpu']}, {host['cores']} cores, Python {record['python']}, {versions}; {record['date'][:10]}, "
         f"{commit_of(record)}; `tools/parquet_bench.py`. `ParquetFile.read` reads a complete file on tmpfs "
-        "into a `pyarrow.Table`: unencrypted, decrypted by pyarrow, and through the view. Each figure is computed "
-        "from the shortest of several samples, taken alternately. On one core, it is processor time. The column "
-        '"at most" is the speedup if '
-        "decryption took no time; pyarrow decodes the pages in every case.*"
+        "into a `pyarrow.Table`: unencrypted, decrypted by pyarrow, and through the view. Each figure is computed from "
+        "the shortest of several samples, taken alternately. On one core, processor time is measured. The column "
+        '"at most" is the speedup if decryption took no time. pyarrow decodes the pages in every case.*'
     )
     return "\n\n".join(parts)
 
 
 def render(page: str) -> dict[str, str]:
     record, cudf = newest("parquet"), newest("parquet_cudf")
-    none = "There is no record yet: `{}` measures the machine it runs on."
+    none = "There is no record yet. `{}` measures this machine."
     text = with_figures(page, figures(record) if record else none.format("tools/parquet_bench.py"))
     if CUDF_MARKS[0] in text:
         its = cudf_figures(cudf) if cudf else none.format("bench/parquet_cudf.py")

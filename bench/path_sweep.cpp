@@ -6,10 +6,10 @@
 //     path_sweep [--mode LIST] [--size LIST] [--keys LIST] [--place LIST] [--way LIST] [--direction LIST]
 //                [--key-bits LIST] [--forged LIST] [--mib N] [--aad BYTES] [--most N] [--seconds EACH]
 //
-// `--mib` bytes of text (256), in at most `--most` messages (1,000,000), are divided into messages of each size.
-// "single" and "async" process one message. `--keys` contains numbers of keys. N means that each key has one entry with
-// adjacent messages. "Nm" means that every message has its own entry and that the keys alternate. "each" means raw key
-// bytes for every message.
+// A batch contains `--mib` MiB (256) of messages of the same size, but at most `--most` messages (1,000,000). "single"
+// and "async" process one message. `--keys` contains numbers of keys. N means that each key has one entry with adjacent
+// messages. "Nm" means that every message has its own entry and that the keys alternate. "each" means raw key bytes for
+// every message.
 #include <warpaes/warpaes.h>
 #ifdef WARPAES_WITH_CUDA
 #include <cuda_runtime.h>
@@ -360,7 +360,7 @@ Strings split(const std::string& list) {
     return parts;
 }
 
-/// Returns whether the library supports the case and no equivalent case is measured.
+/// Returns whether the library supports the case, and the case is not equivalent to another case.
 bool makes_sense(const Case& c) {
     const bool gpu_way = c.way == "async" || c.way == "enqueue" || c.way == "graph";
     if (gpu_way && !c.on_device()) return false;

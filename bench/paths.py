@@ -16,7 +16,7 @@ KEY = ("place", "way", "mode", "direction", "key_bits", "keys", "forged")
 
 
 def curves_of(rows: list[dict]) -> dict[tuple, list[tuple[int, float]]]:
-    """Return bytes per message and GB/s, by the other fields of a row."""
+    """Return the points (bytes per message, GB/s) of each curve. The fields KEY of a row identify its curve."""
     curves: dict[tuple, list[tuple[int, float]]] = {}
     for row in rows:
         if "error" not in row:

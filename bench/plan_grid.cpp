@@ -26,24 +26,24 @@ using Clock = std::chrono::steady_clock;
 
 constexpr const char* help = R"(Usage: warpaes plan --grid [options]
 
-Measures every backend over a grid of modes, sizes, numbers of messages and places, and says how much
-the library's choice costs beside the best. Takes minutes.
+Measures every backend over a grid of modes, sizes, numbers of messages and kinds of memory, and
+compares the library's choice with the fastest backend. Takes minutes.
 
-  --most N           largest point, all messages together (default: by memory, at most 1G)
-  --modes LIST       of ecb, ctr, cbc, gcm, xts, only these
-  --places LIST      of host, page-locked, device, only these
-  --key-bits LIST    128 (default), 192, 256
-  --threads N        host threads that may be used (default: all processors)
+  --most N           maximum size of all messages at a point (default: depends on memory, at most 1G)
+  --modes LIST       modes to measure (default: ecb,ctr,cbc,gcm,xts)
+  --places LIST      kinds of memory to measure (default: host,page-locked,device)
+  --key-bits LIST    key lengths to measure: 128 (default), 192, 256
+  --threads N        maximum number of host threads (default: all processors)
   --json             print the record
-  -o, --output FILE  store the record; -f, --force: over an existing file
+  -o, --output FILE  store the record; -f, --force: replace an existing file
 )";
 
 struct GridOptions {
     /// Total bytes of the messages at one grid point; 0: as much as fits in memory, up to 1 GiB.
     std::uint64_t most_bytes = 0;
     std::vector<unsigned> key_bits{128};
-    std::vector<std::string> modes;   ///< empty: all five
-    std::vector<std::string> places;  ///< empty: all kinds that this machine has
+    std::vector<std::string> modes;   ///< empty: all modes of the grid
+    std::vector<std::string> places;  ///< empty: all kinds of memory that this machine has
     unsigned threads = 0;
     bool as_json = false, force = false;
     std::string output;  ///< file for the JSON; an existing file is replaced only with `force`
@@ -57,16 +57,17 @@ constexpr const char* all_places[] = {"host", "page-locked", "device"};
 constexpr std::uint64_t alone[] = {64,  256,     kib,      4 * kib,  16 * kib,  64 * kib, 256 * kib,
                                    mib, 4 * mib, 16 * mib, 64 * mib, 256 * mib, gib};
 
-/// Batches: numbers of messages, and their sizes.
+/// The numbers and sizes of messages in batches.
 constexpr std::uint64_t numbers[] = {16, 256, 4096, 65536};
 constexpr std::uint64_t sizes[] = {64, kib, 16 * kib, 256 * kib, 4 * mib};
 
-/// A choice counts as good if it takes at most this many times as long as the best choice.
+/// A choice counts as good if it takes at most this many times as long as the fastest backend.
 constexpr double good_ratio = 1.1;
 constexpr int samples = 7;
-/// A backend that is this many times slower than the best and takes this long is not measured at larger sizes.
+/// If a backend's time exceeds both this ratio to the fastest backend's time and this number of seconds, the backend is
+/// not measured at larger sizes.
 constexpr double hopeless_ratio = 4, hopeless_seconds = 0.02;
-/// Longest single message in device memory for CBC encryption, which is a serial chain and has no other backend there.
+/// Maximum length of a single message for CBC encryption in device memory, which is serial and has only one backend.
 constexpr std::uint64_t longest_chain_on_device = 4 * mib;
 
 std::uint64_t affordable_bytes() {
@@ -82,7 +83,7 @@ bool wanted(const std::vector<std::string>& list, const std::string& name) {
     return list.empty() || std::find(list.begin(), list.end(), name) != list.end();
 }
 
-/// One backend at one point of the grid.
+/// Measures a backend, or two backends together, at one point of the grid.
 class Runner {
 public:
     Runner(std::string name, warpaes_engine* engine, const GridBuffers& buffers, const warpaes_work& work, int device)
@@ -90,7 +91,7 @@ public:
         first_ = once(1);
         if (first_ < slow) first_ = std::max(once(1), 1e-8);
     }
-    /// Takes samples for about `seconds`, but makes at least one call. Stops if the first call is slow.
+    /// Takes a sample of about `seconds`, but of at least one call. Takes no sample or only two if the call is slow.
     void sample(double seconds) {
         if (first_ > slow || (first_ > 0.1 * slow && times_.size() >= 2)) return;
         times_.push_back(once(static_cast<unsigned>(std::clamp(seconds / first_, 1.0, 1e5))));
@@ -126,7 +127,7 @@ public:
         for (const warpaes_backend_info& info : list_backends()) {
             if (info.usable == 0) continue;
             const std::string name = info.name;
-            if (engines_.contains(name)) continue;  // one GPU represents all of them
+            if (engines_.contains(name)) continue;  // one GPU represents all GPUs
             engines_[name] = create_engine(name, info.device, options.threads);
             if (name == "cuda") device_ = info.device;
         }
@@ -135,7 +136,7 @@ public:
     }
 
     json run() {
-        const auto start = Clock::now();  // warms up clocks and caches
+        const auto start = Clock::now();  // the first calls warm up clocks and caches
         const GridBuffers few(engine_.get(), WARPAES_MEMORY_PAGEABLE, -1, kib);
         warpaes_work work = WARPAES_WORK_INIT;
         work.message_len = kib;
@@ -154,7 +155,7 @@ public:
     }
 
 private:
-    /// Measures one mode at growing sizes: single messages, then batches.
+    /// Measures a mode at increasing sizes, first with single messages and then with batches.
     void measure_row(const GridBuffers& buffers, const char* mode, unsigned key_bits, const char* place) {
         warpaes_work work = WARPAES_WORK_INIT;
         work.mode = mode_named(mode);
@@ -192,7 +193,7 @@ private:
         }
         const json plan = plan_of(engine_.get(), work);
         std::string choice = plan["backend"];
-        if (!plan["beside"].get<std::string>().empty()) {  // two backends share the work, so the pair is measured
+        if (!plan["beside"].get<std::string>().empty()) {  // two backends share the work, so both together are measured
             choice = fmt::format("{}+{}", choice, plan["beside"].get<std::string>());
             predicted[choice] = plan["seconds"];
             runners.emplace_back(choice, engine_.get(), buffers, work, device_);
@@ -259,7 +260,7 @@ private:
     }
 
     const GridOptions& options_;
-    Engine engine_;  ///< the engine whose choices are examined
+    Engine engine_;  ///< makes the choices
     std::map<std::string, Engine> engines_;
     int device_ = -1;
     std::uint64_t most_ = 0;
@@ -289,8 +290,9 @@ int run_grid(int argc, char** argv) {
     if (options.as_json) {
         print_json(record, 1);
     } else {
-        fmt::print("{} of {} choices cost at most {} times the best, {:.1f} %\n", record["good"].get<std::size_t>(),
-                   record["points"].size(), good_ratio, 100 * record["share"].get<double>());
+        fmt::print("{} of {} choices ({:.1f} %) take at most {} times as long as the fastest backend\n",
+                   record["good"].get<std::size_t>(), record["points"].size(), 100 * record["share"].get<double>(),
+                   good_ratio);
     }
     file.store(record);
     return 0;

@@ -98,7 +98,7 @@ def draw(record: dict) -> str:
                         at = left + i * width_of + s * cell
                         body.append(plots.text(at, y0 + len(rows) * cell + 12, short_bytes(size), "note"))
     width, height = left + len(places) * width_of, top + len(modes) * height_of + 4
-    note = f"{hardware(record)}; {stamp(record)}. Bytes of a message, messages."
+    note = f"{hardware(record)}; {stamp(record)}. Columns: bytes per message. Rows: number of messages."
     return plots.document(max(width, 560), height, "The planner's choices", note, body)
 
 
@@ -119,17 +119,18 @@ def plot_name(record: dict) -> str:
 def figures(records: list[dict]) -> str:
     """Return the part of docs/planner.md that describes the records."""
     if not records:
-        return "There is no record yet: `tools/planner_grid.py` makes one."
+        return "There is no record yet. `tools/planner_grid.py` measures this machine."
     out = []
     for record in records:
         calibration = record["calibration"]
         out.append(f"### {hardware(record)}")
         out.append(
             f"{len(record['points'])} points were measured after a calibration of {calibration['seconds']:.0f} s with "
-            f"{calibration['measurements']} measurements. The model's predictions differ from them by "
-            f"{100 * calibration['median_error']:.1f} % in the median. At **{share(record, record['points'])}** of the "
-            f"points, the choice takes at most {record['good_ratio']:g} times as long as the best backend. At the "
-            f"worst point it takes {record['worst_ratio']:.2f} times as long."
+            f"{calibration['measurements']} measurements. The median difference between the model's predictions and "
+            f"these measurements is {100 * calibration['median_error']:.1f} %. At "
+            f"**{share(record, record['points'])}** of the points, the choice takes at most {record['good_ratio']:g} "
+            f"times as long as the best backend. At the worst point, it takes {record['worst_ratio']:.2f} times as "
+            "long."
         )
         lines = ["| | " + " | ".join(MODES.values()) + " | all |", "|---|" + "---:|" * (len(MODES) + 1)]
         for place, name in PLACES.items():

@@ -71,10 +71,7 @@ def _digits(value: float) -> str:
 
 def bars(title: str, note: str, series: list[str], rows: list[tuple[str, list[float | None]]], limits=None) -> str:
     """Draw a group of horizontal bars per row, with one bar for each of `series`. `limits` contains the values to mark
-    in each row. A value is printed inside its bar if there is room, to keep it away from another bar's mark.
-
-
-    """
+    in each row. A value is printed inside its bar if there is room, to keep it away from the bar's mark."""
     left, right, bar, gap = 16 + 6.7 * max(len(label) for label, _ in rows), 60, 16, 10
     width = 720
     top = 70 if len(series) > 1 or limits else 52
@@ -108,7 +105,7 @@ def bars(title: str, note: str, series: list[str], rows: list[tuple[str, list[fl
 def ranking(title: str, note: str, rows: list[tuple[str, float, bool]]) -> str:
     """Draw a bar per row, starting at zero, with its value at the right. The plot is narrow enough for a phone.
 
-    A row consists of its name, its value, and whether it is ours.
+    A row consists of a name, a value, and whether the value belongs to warpaes.
     """
     width, left, right, row, top = 440, 8 + 7.2 * max(len(name) for name, _, _ in rows), 48, 26, 50
     scale = (width - left - right - 10) / max(value for _, value, _ in rows)

@@ -42,8 +42,8 @@ def figures(record: dict) -> str:
     host = record["host"]
     return "\n\n".join(
         [
-            "The table shows the speed relative to the default provider, for updates of one stream or messages under "
-            "the same key.",
+            "The table shows warpaes's speed relative to the default provider, for updates of one stream or messages "
+            "under the same key.",
             table(head, rows_of(record, "message", "128") + rows_of(record, "message", "256")),
             "The next table shows the relative speed if every call sets the key:",
             table(head, rows_of(record, "key", "128") + rows_of(record, "key", "256")),
@@ -69,8 +69,8 @@ def of_a_server(record: dict) -> str:
     host = record["host"]
     return "\n\n".join(
         [
-            "The next table shows the processor time of nginx, in seconds per GB, for a large file that it sends by TLS. "
-            "The time includes reading the file and writing to the socket:",
+            "The next table shows the processor time of nginx, in seconds per GB, for a large file that it sends by "
+            "TLS. The time includes reading the file and writing to the socket:",
             table(["", "default", "warpaes", "saved"], lines),
             f"*{host['cpu']}, {host['cores']} cores, nginx {record['nginx']}, OpenSSL {record['openssl']}; "
             f"{record['date'][:10]}, {commit_of(record)}. Each figure is the shortest of {record['samples']} samples; "

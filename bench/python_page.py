@@ -6,9 +6,9 @@ from records import RESULTS, read
 from text import commit_of, human_bytes, number, table, with_figures
 
 PAGE = "docs/python.md"
-#: The page notes copies of the plaintext that are less than this many times as fast as the other library.
+#: The page lists calls that, without encryption, are less than this many times as fast as the other library.
 FAST = 10
-#: Fields that contain times for the same plaintext unencrypted, and their names on the page.
+#: Fields that contain the times of the same calls without encryption, and their names on the page.
 CLEAR = {"clear_seconds": "unencrypted", "clear_all_seconds": "by all cores", "dd_seconds": "dd"}
 GENERATOR = (
     "`generator=` on the CPU, compared with PyTorch's own generator, which is not secure (`tools/generator_bench.py`):"
@@ -40,20 +40,21 @@ def figures(record: dict) -> str:
         "with their allocations."
     )
     if clear:
-        about += ' Paths are on tmpfs. "Unencrypted" stands for Python\'s own calls on the same bytes, in one thread'
+        about += " Paths are on tmpfs. The column "
+        about += '"unencrypted" shows Python\'s own calls on the same bytes, in one thread'
         if len(clear) > 1:
             about += (
-                '. "By all cores": one thread per core reads with `os.preadv` or copies, into the same memory or '
-                'into large pages. "dd": `dd bs=1M` reads to /dev/null or writes. Each of these calls runs twice. '
-                "Only the second run is measured, because the host of a virtual machine may have reclaimed free "
-                "memory, which would slow down the first run"
+                '. The column "by all cores" shows reads with `os.preadv`, or copies, by one thread per core, into the '
+                'same memory or into large pages. The column "dd" shows `dd bs=1M`, which reads to /dev/null or '
+                "writes. Each of these calls runs twice. Only the second run is measured, because the host of a "
+                "virtual machine may have reclaimed free memory, which would slow down the first run"
             )
         about += "."
     return "\n\n".join([table(names, lines), about + "*", *limits(record["rows"])])
 
 
 def limits(rows: list[dict]) -> list[str]:
-    """Return the cost of copying the same plaintext, which limits how fast decryption can be."""
+    """Return a table of the calls that, without encryption, are less than FAST times as fast as the other library."""
     lines = []
     for row in rows:
         seconds, way = min(((row[name], way) for name, way in CLEAR.items() if name in row), default=(0, ""))
@@ -85,7 +86,7 @@ def tensors(record: dict) -> str:
             table(["", "bytes", "single call", "each of many"], lines),
             f"*{record['gpu']['name']}, driver {record['gpu']['driver']}, PyTorch {record['torch']}; "
             f"{record['date'][:10]}, {commit_of(record)}; `tools/torch_bench.py`. Figures are medians. Calls on "
-            "4 KiB are measured twice: one at a time, waiting for the device after each, and back to back without "
+            "4 KiB are measured twice: one at a time, waiting for the device after each, and back to back, without "
             "waiting. Models are loaded from the page cache, alternately unencrypted and encrypted. Unencrypted and "
             "encrypted epochs also alternate. An epoch trains a transformer on records that two forked workers read, "
             "and writes a checkpoint of the given size.*",

@@ -88,7 +88,8 @@ def order(mode: str, direction: str) -> tuple:
 
 
 def limit(record: dict, mode: str, key_bits: int) -> float | None:
-    """Return the limit that shared memory sets, in GB/s. LIMIT_TEXT in report.py explains it."""
+    """Return the maximum speed that shared memory allows, in GB/s, or None if it does not limit the mode. LIMIT_TEXT in
+    report.py explains the formula."""
     clock = (record["gpu"] or {}).get("clock_mhz")
     if not clock:
         return None

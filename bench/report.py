@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Generates docs/performance.md, docs/lab-profile.md, the plots, the lab's pages and the figures of README.md,
-docs/planner.md, docs/python.md, docs/parquet.md, docs/serving.md, docs/bulk.md, docs/scale.md, docs/comparison.md and
-docs/lab.md from bench/results.
+docs/planner.md, docs/python.md, docs/parquet.md, docs/serving.md, docs/bulk.md, docs/scale.md, docs/provider.md,
+docs/comparison.md and docs/lab.md from bench/results.
 
-report.py          writes them
+report.py          writes these files
 report.py --check  fails if the files differ from the records
 """
 
@@ -38,7 +38,8 @@ PLACES = {"device": "device memory", "page_locked": "page-locked host memory", "
 
 
 def source(record: dict, gpu: bool, row: dict | None = None) -> str:
-    """Return the source of a figure: hardware, date, commit and number of runs. `row` may be newer than the record."""
+    """Return the source of a figure: hardware, date, commit and number of runs. If `row` has its own date and commit,
+    they replace those of the record."""
     host = record["host"]
     where = gpu_of(record) if gpu else f"{host['cpu']}, {host['cores']} cores, {host['openssl']}"
     runs = len(record["runs"])
@@ -186,8 +187,8 @@ def cpu_section(record: dict) -> list[str]:
 
 
 def slower(record: dict) -> list[list[str]]:
-    """Return table rows with the operation, the kind of memory, warpaes's speed, the fastest competitor, and its
-    speed."""
+    """Return a table row for each operation that a competitor performs faster: the operation, warpaes's backend and
+    memory, its speed, the competitor, and the competitor's speed."""
     found = []
     for row in record["bench"]:
         same = {field: row[field] for field in ("mode", "direction", "key_bits", "bytes")}
@@ -207,7 +208,7 @@ def slower(record: dict) -> list[list[str]]:
     return found
 
 
-# For each warpaes command, by its first word, the commands to compare it with.
+# The beginning of each warpaes command, and the first words of the commands that it is compared with.
 BESIDE = {"warpaes enc": ("openssl", "cp", "dd"), "warpaes encrypt": ("Python", "openssl", "cp")}
 
 
@@ -245,7 +246,7 @@ def files_section(record: dict) -> list[str]:
     return [
         f"### Files, {size} on {rows[0]['place']}",
         table(["complete process", "seconds", "GB/s", "peak MiB"], cells),
-        f"*{source(record, False, rows[0])}. Times are for the complete process, with reading and writing.*",
+        f"*{source(record, False, rows[0])}. Times are for complete processes, including reading and writing.*",
         *beside(rows),
         *(
             f"`{row['command']}` reads {human_bytes(row['bytes'])} at a random position in a file of "
@@ -259,12 +260,12 @@ def files_section(record: dict) -> list[str]:
 def slower_section(record: dict) -> list[str]:
     found = slower(record)
     if not found:
-        return ["### Where warpaes is slower", "In this record, warpaes is never slower."]
+        return ["### Where warpaes is slower", "In this record, warpaes is never slower than its competitors."]
     return ["### Where warpaes is slower", table(["", "warpaes", "GB/s", "faster", "GB/s"], found)]
 
 
 def spread_section(record: dict) -> list[str]:
-    """Return the figures that differ by more than a tenth between the runs of the same day."""
+    """Return the section on figures that differ by more than a tenth between runs of the same day."""
     lines = [
         [
             f"{operation(row['mode'], row['direction'])}, AES-{row['key_bits']}, {human_bytes(row['bytes'])}",
@@ -351,7 +352,8 @@ def performance(records: list[dict], sweeps: Sequence[dict] = ()) -> str:
 
 
 def folded(page: str) -> str:
-    """Return the page with each table of more than six rows folded under the name of the nearest heading."""
+    """Return the page with each table of more than six rows folded. The summary of a folded table is the last heading
+    before it."""
     out, heading = [], ""
     for block in page.split("\n\n"):
         if block.startswith("#"):
@@ -371,8 +373,8 @@ def plot_name(record: dict, what: str) -> str:
 
 
 def one_core(record: dict, key_bits: int, size: int | None = None) -> float | None:
-    """Return the speed of libcrypto's CTR on one core of the GPU's host in the same run. If `size` is None, the best
-    size counts."""
+    """Return the speed of libcrypto's CTR on one core of the GPU's host in the same run. If `size` is None, return the
+    highest speed of all sizes."""
     rows = [
         row["baseline_gb_per_s"]
         for row in rows_of(record, mode="ctr", key_bits=key_bits)
@@ -388,7 +390,7 @@ def draw(record: dict) -> dict[str, str]:
     if rows:
         largest = max(row["bytes"] for row in rows)
         keys = sorted({row["key_bits"] for row in rows})
-        # GMAC is omitted, because it does not encrypt and its long bar would leave the others a fifth of the width.
+        # GMAC is omitted, because it does not encrypt and its long bar would leave the other bars a fifth of the width.
         pairs = [pair for pair in operations(rows) if pair[0] != "gmac"]
         values = [
             (

@@ -29,15 +29,15 @@ the results of the tests. `bench/robustness.py` generates it from `bench/results
 FAULTS = """
 ## The fault matrix
 
-`make faults` runs `tests/faults`. The library performs all I/O through `src/base/os.hpp`. The tests link a different
-implementation of these functions, in which any call can fail, transfer one byte or half of the request, reach the end
-of the file, or be slow. A run without faults counts the calls of a job. The job is then repeated for every call and
-every fault. The fault occurs once, several times, or in every call for the rest of the run.
+`make faults` runs `tests/faults`. The library performs all I/O through the functions of `src/base/os.hpp`. The tests
+link a different implementation of these functions. Any call to it can fail, transfer one byte or half of the request,
+reach the end of the file, or be slow. A run without faults counts the calls of a job. The job is then repeated for
+every combination of a call and a fault. A fault occurs once, several times, or in every call for the rest of the run.
 
-The jobs encrypt, decrypt and verify files of `openssl enc` and of authenticated segments (three formats),
-completely and in part, with readers and with writers. Their inputs are files, descriptors, pipes and memory; their
-outputs can also be existing files. The jobs run with one thread and with three threads. The CUDA calls of the simulated
-GPU fail in the same way, both when the engine chooses the GPU and when the caller requests it.
+The jobs encrypt, decrypt and verify files of `openssl enc` and of three formats of authenticated segments. Some jobs
+process only a part of a file, and some use readers and writers. Their inputs are files, descriptors, pipes and memory;
+their outputs can also be existing files. The jobs run with one thread and with three threads. The CUDA calls of the
+simulated GPU fail in the same way, both when the engine chooses the GPU and when the caller requests it.
 
 | outcome | meaning |
 |---|---|
@@ -80,7 +80,8 @@ target for each parser and each part of the C ABI. Every target compares results
 therefore finds wrong results as well as crashes. Files are in memory, and the fuzzer decides which system calls fail.
 In `batch` and `sequence`, the waiting client does all the work, so an input always has the same effect. The exception
 is one input in sixteen, for which the engine's workers help. The corpus is in the repository, and `make test` runs it
-without libFuzzer. `tools/fuzz.py --cores` runs all targets at the same time, and also works without clang.
+without libFuzzer. `tools/fuzz.py --cores` runs all targets at the same time. `tools/fuzz.py --pack` packs the programs
+for a machine without clang.
 
 | target | input |
 |---|---|
@@ -121,7 +122,7 @@ for every kind of call, every mode with a tag and every format. A forged message
 1.5 times as long as an authentic message. The table lists every case that exceeds this limit. The column "minimum"
 contains the lowest possible ratio if decryption precedes the check: the time of the authentic message plus the time to
 overwrite its output with zeros, in threads that are already running, divided by the time of the authentic message. If
-decryption is as fast as memory, these writes add more than half of its time.
+decryption is as fast as memory, the zeros add more than half of the decryption's time.
 """
 
 RULE = (" --- ", " ---: ")
@@ -199,7 +200,7 @@ def mutants_text(records: list[dict]) -> str:
     )
     share += f" and kill {1 - all_['survived'] / noticeable:.1%} now"
     if chosen := sum("why" in mutant for mutant in record["mutants"]):
-        share += f". {chosen} mutants were chosen, and the other mutants drawn"
+        share += f". {chosen} mutants were chosen, and the other mutants were drawn"
     if left_out := record.get("left_out"):
         share += (
             f". The following tests were omitted, because they fail in a build that contains switches for mutants: "
@@ -230,7 +231,8 @@ def forged_text(records: list[dict]) -> str:
         files = record["files"]
         parts.append(
             f"\n{machine(record)}, {record['host']['cores']} threads of the host; {stamp(record)}. "
-            f"In {len(slow)} of {len(calls)} cases, a forged message takes more than 1.5 times as long. "
+            f"In {len(slow)} of {len(calls)} cases, a forged message takes more than 1.5 times as long as an authentic "
+            "message. "
             f"In the {len(files)} cases with files, the ratio is at most {max(row['ratio'] for row in files):.2f}.\n"
         )
         if rows:
@@ -240,7 +242,7 @@ def forged_text(records: list[dict]) -> str:
 
 
 def draws_text() -> str:
-    """Return the tables of all earlier draws."""
+    """Return a table that counts the mutants of each earlier draw by their outcome."""
     draws: dict[tuple, dict] = {}
     for row in mutant_table.read(RESULTS / "robustness"):
         counts = draws.setdefault((row["date"][:10], row["commit"]), dict.fromkeys(mutant_table.OUTCOMES, 0))

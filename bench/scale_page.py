@@ -87,7 +87,7 @@ def plans(inputs: dict, costs: model.Costs) -> str:
 
 
 def gpu(inputs: dict, costs: model.Costs) -> str:
-    """Return the rates if encryption took no time. They are an upper limit for any GPU."""
+    """Compare the rates with the rates if encryption took no time, which are an upper limit for any GPU."""
     free = model.Costs(costs.per_object, costs.per_byte - costs.aes, 0.0, costs.driver, costs.tls)
     rows = []
     for instance in inputs["instances"]:

@@ -34,8 +34,8 @@ inline void clear_around_caches(std::uint8_t* data, std::uint64_t bytes) {
 #endif
 }
 
-/// Returns the seconds that threads that are already running need to clear a call's output. Both cached and
-/// non-temporal stores are measured, and the faster kind counts.
+/// Returns the time in seconds that running threads need to clear a call's output. Cached and non-temporal stores are
+/// both measured, and the faster kind counts.
 inline double seconds_of_zeros(const Output& output, const std::function<void()>& call) {
     double best = 1e9;
     for (unsigned sample = 0; sample < 10; ++sample) {

@@ -12,5 +12,5 @@ set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
-# These headers exist only for this architecture. find_package does not search for them.
+# The folder of the headers for this architecture, which find_package does not add.
 set(CMAKE_CXX_FLAGS_INIT "-isystem ${arm64_root}/usr/include/aarch64-linux-gnu")

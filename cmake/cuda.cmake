@@ -2,8 +2,8 @@
 option(WARPAES_EVERY_GPU "Build machine code for every architecture since 7.5, as in releases; otherwise, only for 8.0 and 9.0" OFF)
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   # 75: T4, RTX 20, GTX 16; 80: A100; 86: RTX 30, A10, A40; 89: RTX 40, L4, L40; 100: B200; 120: RTX 50. 90a: H100 and
-  # H200, with the instructions specific to 9.0 (src/cuda/kernels/mma.cuh); they also run code for 90. PTX for 9.0 works
-  # on all later architectures. PTX for 12.0 would not work on 11.0, and the kernels use no newer PTX features.
+  # H200, with the instructions specific to 9.0 (src/cuda/kernels/mma.cuh). PTX for 9.0 works on all later
+  # architectures. PTX for 12.0 would not work on 11.0, and the kernels do not need newer PTX features.
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real 90-virtual)
   if(WARPAES_EVERY_GPU)
     set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90a-real 100-real 120-real 90-virtual)
@@ -18,7 +18,7 @@ endforeach()
 enable_language(CUDA)
 if(WARPAES_EVERY_GPU AND CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8)
   message(FATAL_ERROR "WARPAES_EVERY_GPU needs nvcc 12.8 or later, which supports 12.0, but this is nvcc ${CMAKE_CUDA_COMPILER_VERSION}. "
-                      "Leave it out, or set CMAKE_CUDA_ARCHITECTURES.")
+                      "Omit WARPAES_EVERY_GPU, or set CMAKE_CUDA_ARCHITECTURES.")
 endif()
 if(WARPAES_EVERY_GPU AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13.0)
   string(APPEND CMAKE_CUDA_FLAGS " --compress-mode=size")  # reduces the binaries to a tenth of their size

@@ -17,10 +17,10 @@ set(rpath "$ORIGIN/${libraries_from_bin}")
 if(TARGET warpaes_cli)
   set_target_properties(warpaes_cli PROPERTIES INSTALL_RPATH ${rpath})
   install(TARGETS warpaes_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  # Man pages and completions come from the command's help, so the command runs here.
+  # The build generates man pages and completions from the help texts of the command, so it runs the command.
   find_package(Python3 3.9 COMPONENTS Interpreter)
   if(NOT Python3_Interpreter_FOUND OR CMAKE_CROSSCOMPILING OR WARPAES_SANITIZE)
-    message(STATUS "No man pages and completions: they need Python 3.9, and a command that runs here, without sanitizers")
+    message(STATUS "No man pages and completions: they require Python 3.9, and a native build of the command without sanitizers")
   else()
     set(pages ${PROJECT_BINARY_DIR}/pages)
     set(generator ${PROJECT_SOURCE_DIR}/tools/command_pages.py)

@@ -1,6 +1,6 @@
-# Links the library, the command and the Python package so that they run with glibc WARPAES_OLD_GLIBC and later. It
-# links with old symbol versions, and links the compiler's C++ library statically. The compiler, its options and its
-# headers are unchanged. Calling a function that neither the old glibc nor old_glibc.cpp defines is a link error.
+# Links the library, the command and the Python package with old symbol versions, so that they run with glibc
+# WARPAES_OLD_GLIBC and later. The compiler's C++ library is linked statically. The compiler, its options and its headers
+# are unchanged. Calling a function that neither the old glibc nor old_glibc.cpp defines causes a link error.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(old_glibc ${PROJECT_BINARY_DIR}/old_glibc)
 execute_process(

@@ -15,13 +15,13 @@
 
 namespace {
 
-/// Returns the C library's symbol with this name. dlsym does not find the functions in this file.
+/// Returns the C library's function with this name, or null. dlsym does not find the functions in this file.
 template <typename Function>
 Function* newer(const char* name) {
     return reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
 }
 
-/// Adds the time from `from` to `to` to `start`.
+/// Returns `start` + (`to` - `from`).
 timespec moved(const timespec& start, const timespec& from, const timespec& to) {
     constexpr std::int64_t second = 1'000'000'000;
     std::int64_t nanoseconds = std::int64_t{start.tv_nsec} + to.tv_nsec - from.tv_nsec;
@@ -86,7 +86,7 @@ int fstatat64(int directory, const char* path, struct stat64* result, int flags)
 // always 0 and reference counts are always atomic.
 char __libc_single_threaded = 0;
 
-// 2.36
+// Since 2.36.
 std::uint32_t arc4random() noexcept {
     std::uint32_t value = 0;
     while (::getrandom(&value, sizeof value, 0) != sizeof value) {
@@ -123,7 +123,8 @@ int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t* actions
     return 0;
 }
 
-// Since 2.38. These also parse binary numbers ("0b1") if the base is 0 or 2.
+// Since 2.38. The C library's functions also parse binary numbers ("0b1") if the base is 0 or 2. The functions in this
+// file do not.
 long strtol_before(const char*, char**, int) __asm__("strtol");
 unsigned long strtoul_before(const char*, char**, int) __asm__("strtoul");
 long long strtoll_before(const char*, char**, int) __asm__("strtoll");
@@ -154,8 +155,9 @@ int __isoc23_sscanf(const char* text, const char* format, ...) {
     return fields;
 }
 
-// Since 2.34. Before 2.34, every program contained a function that runs its constructors. Current startup files omit
-// it, so with an old glibc nothing would run the constructors. Programs are linked with --wrap=__libc_start_main.
+// Since 2.34, __libc_start_main runs a program's constructors. Before 2.34, every program contained a function for this
+// purpose. Current startup files omit this function, so the constructors would not run with an old glibc. Programs are
+// therefore linked with --wrap=__libc_start_main.
 using Main = int(int, char**, char**);
 using Initializer = void(int, char**, char**);
 extern Initializer* __preinit_array_start[] __attribute__((weak, visibility("hidden")));

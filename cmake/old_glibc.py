@@ -1,8 +1,10 @@
-"""Writes the libraries to link with for an older glibc: old_glibc.py VERSION FOLDER.
+"""Writes stub libraries for linking programs that run with glibc VERSION and later.
 
-They are stubs derived from this machine's glibc. They define each symbol in its newest version up to VERSION, in the
-library that contained it then. A program linked with them runs with glibc VERSION and later. Using a symbol that
-VERSION lacks is a link error. old_glibc.cpp defines the missing symbols that the compiler's libraries need.
+    old_glibc.py VERSION FOLDER
+
+The stubs are derived from this machine's glibc. They define each symbol in its newest version up to VERSION, in the
+library that contained the symbol in glibc VERSION. Using a symbol that does not exist in VERSION causes a link error.
+old_glibc.cpp defines the missing symbols that the compiler's libraries need.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ SYMBOL = re.compile(
     r"^ *\d+: +(?P<value>\w+) +(?P<size>\w+) +(?P<kind>FUNC|IFUNC|OBJECT) +(?P<binding>\w+) .* "
     r"(?P<name>\w+)@@?GLIBC_(?P<version>[\d.]+)$"
 )
-#: glibc 2.34 merged several libraries into one. This dictionary maps the symbols to the libraries that contained them
-#: before.
+#: glibc 2.34 merged several libraries into libc. This dictionary maps the former libraries to patterns for their
+#: symbols.
 MOVED = {
     "libpthread.so.0": re.compile(r"(__)?pthread_|sem_"),
     "libdl.so.2": re.compile(r"dl"),
@@ -47,7 +49,7 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def symbols_of(library: str, limit: tuple[int, ...]) -> dict[str, list[Symbol]]:
-    """Return the symbols in their newest version up to the limit, grouped by the library that contained them."""
+    """Return the symbols in their newest version up to the limit, grouped by the library that contained them then."""
     listed = subprocess.run(
         ["readelf", "-W", "--dyn-syms", path_of(library)], capture_output=True, text=True, check=True
     )
@@ -67,8 +69,8 @@ def symbols_of(library: str, limit: tuple[int, ...]) -> dict[str, list[Symbol]]:
 
 
 def assembly(symbols: list[Symbol]) -> str:
-    """Return the assembly source of a stub library. A function is one byte long. A variable keeps its size, because a
-    program may contain a copy of it."""
+    """Return the assembly source of a stub library. A function is one byte long. A variable has its real size, because
+    a program may contain a copy of the variable."""
     lines = []
     for section, function in ((".text", True), (".data", False)):
         lines.append(section)

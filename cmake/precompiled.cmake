@@ -24,10 +24,10 @@ function(use_precompiled_header name)
   endif()
 endfunction()
 
-# compile_together(target…): with WARPAES_UNITY, compiles six files as one, which takes less than half as long, because
-# templates of the standard library and GoogleTest are instantiated once. No two files of such a target may define the
-# same name. Files with their own options are compiled separately. The presets arm64 and clang compile every file
-# separately, which reveals a missing #include.
+# compile_together(target…): with WARPAES_UNITY, compiles six files as one. Compiling six files separately takes more
+# than twice as long, because templates of the standard library and GoogleTest are instantiated in each file. No two
+# files of such a target may define the same name. Files with their own options are compiled separately. The presets
+# arm64 and clang compile every file separately, which reveals a missing #include.
 function(compile_together)
   if(WARPAES_UNITY)
     foreach(target ${ARGN})

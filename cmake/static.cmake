@@ -1,6 +1,6 @@
-# Builds libwarpaes.a, for programs without a shared library. It is one object with the same exports as the shared
-# library (src/capi/exports.map), so no internal name collides with the program's. (Inline variables stay visible, under
-# C++ names that belong to warpaes.)
+# Builds libwarpaes.a, for programs that link statically. The archive contains one object with the same exports as the
+# shared library (src/capi/exports.map), so no internal name collides with a name in the program. Inline variables stay
+# visible, but their C++ names are in warpaes's namespaces.
 set(rooms warpaes_places warpaes_format warpaes_message warpaes_engine warpaes_cpu warpaes_gpu warpaes_os warpaes_backend warpaes_base)
 list(TRANSFORM rooms REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE archives)
 if(WARPAES_CUDA)
@@ -9,8 +9,8 @@ endif()
 set(archive ${PROJECT_BINARY_DIR}/libwarpaes.a)
 add_custom_command(
   OUTPUT ${archive}
-  # Remove library templates from their COMDAT groups, or the linker may discard our copies and leave dangling
-  # references.
+  # Removes instances of standard templates from their COMDAT groups. Otherwise, the linker could discard these copies
+  # and leave references to them undefined.
   COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o warpaes.o $<TARGET_OBJECTS:warpaes_capi> --whole-archive
           ${archives} --no-whole-archive ${cudart}
   COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbol=warpaes_* warpaes.o

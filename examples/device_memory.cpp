@@ -21,7 +21,7 @@ void check(cudaError_t error) {
 int main() try {
     int devices = 0;
     if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-        std::cout << "no GPU here\n";
+        std::cout << "no GPU found\n";
         return 0;
     }
     const warpaes::Engine engine;

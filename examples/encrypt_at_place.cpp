@@ -2,8 +2,8 @@
 //
 //     encrypt_at_place PLACE INPUT OUTPUT
 //
-// A place is a string such as keyset.json, env:KEYSET or passphrase:keyset.json (docs/keys.md); the command and the
-// Python package open the file with the same place. The prompt for a passphrase uses the terminal.
+// A place is a string such as keyset.json, env:KEYSET or passphrase:keyset.json (docs/keys.md). The command and the
+// Python package can decrypt OUTPUT with the same place. The terminal is used to prompt for a passphrase.
 #include <unistd.h>
 
 #include <exception>
@@ -32,7 +32,7 @@ warpaes::Keyset load_or_make(const std::string& place) {
     }
     warpaes::Keyset keyset;
     keyset.add("AES256_GCM_HKDF_1MB");
-    keyset.save(place, options);  // only the user can open the file
+    keyset.save(place, options);  // only the user can read the new file
     return keyset;
 }
 
@@ -48,7 +48,7 @@ int main(int argc, char** argv) try {
     while (input.read(piece.data(), static_cast<std::streamsize>(piece.size())) || input.gcount() > 0) {
         writer.write(std::span(piece).first(static_cast<std::size_t>(input.gcount())));
     }
-    writer.finish();  // gives the file its name
+    writer.finish();  // OUTPUT does not appear before this call
     return 0;
 } catch (const std::exception& e) {
     std::cerr << "encrypt_at_place: " << e.what() << '\n';

@@ -3,8 +3,9 @@
  *
  *     encrypt_file KEY_FILE INPUT OUTPUT
  *
- * KEY_FILE contains 32 bytes. OUTPUT consists of a random initial counter block, 16 bytes, and the ciphertext. This
- * example shows a message that arrives in pieces. For whole files, warpaes_file_run is faster and does more.
+ * KEY_FILE contains 32 bytes. OUTPUT consists of an initial counter block of 16 bytes and the ciphertext. This example
+ * shows how to process a message that arrives in pieces. For complete files, warpaes_file_run is faster, and it can
+ * also authenticate the data.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +48,7 @@ int main(int argc, char** argv) {
     check(warpaes_key_create(bytes, key_len, &key)); /* fails if the length is wrong */
     explicit_bzero(bytes, sizeof bytes);
 
-    /* The counter block: 8 random bytes, then a count in 8 bytes that starts at 0 and cannot overflow. */
+    /* The counter block consists of 8 random bytes and an 8-byte counter that starts at 0 and cannot overflow. */
     unsigned char counter[16] = {0};
     if (getrandom(counter, 8, 0) != 8) die("no random bytes");
     check(warpaes_context_create(engine, &context));
@@ -71,7 +72,7 @@ int main(int argc, char** argv) {
     }
     if (ferror(input)) die("cannot read");
     size_t written = 0;
-    check(warpaes_context_final(context, NULL, 0, &written)); /* CTR has no output left */
+    check(warpaes_context_final(context, NULL, 0, &written)); /* in CTR, this call has no output */
     if (fclose(output) != 0) die("cannot write");
 
     fclose(input);

@@ -1,8 +1,9 @@
-// A GGM tree (Goldreich, Goldwasser, Micali: "How to Construct Random Functions") on a GPU, with <warpaes/device.cuh>.
-// It expands one seed to 2^depth leaves: a pseudorandom generator computes the two children of every node. Distributed
-// point functions, puncturable functions and correlated randomness for secure computation are built from such trees.
+// Computes a GGM tree (Goldreich, Goldwasser, Micali: "How to Construct Random Functions") on a GPU, with
+// <warpaes/device.cuh>. A seed is expanded to 2^depth leaves: a pseudorandom generator computes the two children of
+// every node. Distributed point functions, puncturable functions and correlated randomness for secure computation are
+// built from GGM trees.
 //
-// Two generators:
+// The program supports two generators:
 //   fresh  children of s: E_s(0), E_s(1); AES-128 with the node as its key
 //   fixed  children of s: E_k0(s) ^ s, E_k1(s) ^ s; AES-128 with two public keys (Matyas, Meyer, Oseas)
 #include <cuda_runtime.h>
@@ -69,7 +70,7 @@ constexpr unsigned char fixed_keys[2][16] = {
     {0x24, 0x3f, 0x6a, 0x88, 0x85, 0xa3, 0x08, 0xd3, 0x13, 0x19, 0x8a, 0x2e, 0x03, 0x70, 0x73, 0x44},
     {0xa4, 0x09, 0x38, 0x22, 0x29, 0x9f, 0x31, 0xd0, 0x08, 0x2e, 0xfa, 0x98, 0xec, 0x4e, 0x6c, 0x89}};
 
-/// Returns the leaves of the tree, in device memory that the caller frees.
+/// Returns the leaves of the tree, in device memory that the caller frees. Prints the time.
 uint4* expand(const Node& root, unsigned depth, bool fixed) {
     FixedKeys keys;
     for (int i = 0; i < 2; ++i) keys.child[i] = aes::expand_key(aes::make_key<128>(fixed_keys[i]));
@@ -114,7 +115,7 @@ uint4* expand(const Node& root, unsigned depth, bool fixed) {
     return level;
 }
 
-/// The same tree, computed on a CPU one node at a time.
+/// Computes nodes of the same tree on a CPU, one node at a time.
 class Oracle {
 public:
     explicit Oracle(bool fixed) : fixed_(fixed), engine_({.backend = "libcrypto"}) {}
@@ -133,7 +134,7 @@ public:
         return made;
     }
 
-    /// Descends from the root; each bit of the leaf's index selects the left or the right child.
+    /// Descends from the root `node` to a leaf. Each bit of the leaf's index selects the left or the right child.
     Node leaf(Node node, unsigned depth, unsigned long long index) const {
         for (unsigned d = depth; d-- > 0;) node = child(node, index >> d & 1u);
         return node;
@@ -144,25 +145,26 @@ private:
     warpaes::Engine engine_;
 };
 
-/// Compares the leaves of a small tree, or about 500 leaves of a large one, with a CPU's, including the first and last.
+/// Compares all leaves of a small tree, or about 500 leaves of a large tree, with leaves that a CPU computes. The first
+/// and the last leaf are always compared.
 void verify(const std::vector<Node>& leaves, const Node& root, unsigned depth, bool fixed) {
     const Oracle oracle(fixed);
     const unsigned long long n = leaves.size(), some = std::min(n, 500ULL);
     for (unsigned long long k = 0; k <= some; ++k) {
-        // In a large tree, every second step adds one, so that left and right leaves are compared.
+        // In a large tree, every second index is odd, so that both left and right children are compared.
         const unsigned long long i = k == some ? n - 1 : k * (n / some) + (n / some > 1 ? k % 2 : 0);
         if (leaves[i] != oracle.leaf(root, depth, i)) {
             throw std::runtime_error("leaf " + std::to_string(i) + " is wrong");
         }
     }
-    std::printf("%llu leaves compared with a CPU's: the same\n", some + 1);
+    std::printf("%llu comparisons with leaves computed on a CPU: all equal\n", some + 1);
 }
 
 constexpr const char* usage =
     "usage: ggm_tree [--depth N] [--prg fresh|fixed]\n"
-    "Expands a GGM tree of 2^N leaves (24; at most 30) from a random seed on GPU 0, compares leaves with a CPU's\n"
-    "and prints blocks a second, from seed to leaves. Without --prg: both generators.\n"
-    "Exit status: 0 done; 1 wrong or failed; 2 usage; 3 no GPU here.\n";
+    "Expands a random seed to a GGM tree of 2^N leaves (default: 24; at most 30) on GPU 0, compares leaves with\n"
+    "leaves computed on a CPU, and prints the blocks per second. Without --prg, runs both generators.\n"
+    "Exit status: 0 success; 1 wrong result or failure; 2 usage error; 3 no GPU found.\n";
 
 }  // namespace
 
@@ -189,7 +191,7 @@ int main(int argc, char** argv) try {
     }
     int devices = 0;
     if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-        std::fputs("ggm_tree: no GPU here; it runs on an NVIDIA GPU of compute capability 8.0 or newer\n", stderr);
+        std::fputs("ggm_tree: no GPU found; an NVIDIA GPU of compute capability 8.0 or later is required\n", stderr);
         return 3;
     }
     Node root;

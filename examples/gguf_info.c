@@ -3,9 +3,9 @@
  *
  *     gguf_info PLACE FILE
  *
- * PLACE is the location of the keyset, such as keyset.json. Bytes returned by fread are authenticated. Only the
- * segments that it reads are decrypted. Functions that take a FILE*, such as llama.cpp's
- * llama_model_load_from_file_ptr, accept this one if they do not map the file.
+ * PLACE is the location of the keyset, such as keyset.json. fread decrypts only the segments that it reads, and returns
+ * only authenticated bytes. Functions with a FILE* parameter, such as llama.cpp's llama_model_load_from_file_ptr,
+ * accept the stream if they do not map the file.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static FILE* open_encrypted(warpaes_engine* engine, const char* place, const cha
 static uint64_t number(FILE* stream, size_t bytes) {
     unsigned char little_endian[8] = {0};
     uint64_t n = 0;
-    /* An altered segment is an error here and returns no text. */
+    /* If a segment was altered, fread fails and returns none of its text. */
     if (fread(little_endian, bytes, 1, stream) != 1) die(ferror(stream) ? warpaes_last_error() : "the file ends early");
     for (size_t i = 8; i-- > 0;) n = n << 8 | little_endian[i];
     return n;

@@ -3,8 +3,9 @@
  *
  *     llama_model PLACE FILE [TOKEN…]
  *
- * PLACE is that of the keyset, such as keyset.json. With tokens, it prints the one that is most likely to follow. It
- * needs a llama.cpp with llama_load_mode; with an earlier one, write `use_mmap = false` in place of `load_mode`.
+ * PLACE is the location of the keyset, such as keyset.json. With tokens, the program prints the most likely next token.
+ * It requires a llama.cpp with llama_load_mode. With an earlier llama.cpp, set `use_mmap = false` instead of
+ * `load_mode`.
  */
 #include <llama.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@ static void check(warpaes_status status) {
 
 static FILE* open_encrypted(warpaes_engine* engine, const char* place, const char* path) {
     warpaes_keyset* keyset = NULL;
-    check(warpaes_keyset_load(place, NULL, &keyset)); /* NULL: no passphrase is asked for */
+    check(warpaes_keyset_load(place, NULL, &keyset)); /* NULL: no passphrase prompt */
     const warpaes_source source = {.struct_size = sizeof source, .path = path};
     FILE* stream = NULL;
     check(warpaes_open_stream(engine, &source, keyset, NULL, 0, &stream));
@@ -32,8 +33,8 @@ static FILE* open_encrypted(warpaes_engine* engine, const char* place, const cha
 
 static int next_token(struct llama_model* model, llama_token* tokens, int count) {
     struct llama_context* context = llama_init_from_model(model, llama_context_default_params());
-    if (context == NULL) die("llama.cpp makes no context");
-    if (llama_decode(context, llama_batch_get_one(tokens, count)) != 0) die("llama.cpp does not decode the tokens");
+    if (context == NULL) die("llama.cpp cannot create a context");
+    if (llama_decode(context, llama_batch_get_one(tokens, count)) != 0) die("llama.cpp cannot decode the tokens");
     const float* const logits = llama_get_logits_ith(context, -1);
     const int all = llama_vocab_n_tokens(llama_model_get_vocab(model));
     int best = 0;
@@ -51,9 +52,9 @@ int main(int argc, char** argv) {
     struct llama_model_params params = llama_model_default_params();
     params.load_mode = LLAMA_LOAD_MODE_NONE; /* the stream has no descriptor, so it cannot be mapped */
     struct llama_model* const model = llama_model_load_from_file_ptr(stream, params);
-    /* An altered segment is an error of fread, which llama.cpp reports. The message names the segment. */
-    if (model == NULL) die(ferror(stream) ? warpaes_last_error() : "llama.cpp does not load the model");
-    fclose(stream); /* before the engine is destroyed */
+    /* If a segment was altered, llama.cpp's fread fails. The error message names the segment. */
+    if (model == NULL) die(ferror(stream) ? warpaes_last_error() : "llama.cpp cannot load the model");
+    fclose(stream); /* close the stream before the engine is destroyed */
     warpaes_engine_destroy(engine);
 
     char description[128];

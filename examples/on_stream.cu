@@ -1,6 +1,5 @@
-// AES on the caller's stream, without waiting on the host. First, a CUDA graph is captured once and launched a thousand
-// times. Then a hundred thousand AES-GCM messages are decrypted and checked without the host: a kernel reads the
-// statuses.
+// Runs AES on the caller's stream without waiting on the host. First, a CUDA graph is captured once and launched a
+// thousand times. Then a hundred thousand AES-GCM messages are decrypted, and a kernel reads their statuses.
 //
 //   nvcc -std=c++20 -o on_stream on_stream.cu -lwarpaes && ./on_stream
 //
@@ -48,7 +47,8 @@ __global__ void next_counter(std::uint8_t* iv, unsigned long long blocks) {
     for (int i = 15; i >= 8; --i, n >>= 8) iv[i] = static_cast<std::uint8_t>(n);
 }
 
-/// Stands for a program's handling of messages that are not authentic. Counts them and finds the first.
+/// Counts the messages that are not authentic, and finds the first of them. A real program would handle these messages
+/// here.
 __global__ void count_bad(const warpaes_status* statuses, unsigned n, unsigned* bad, unsigned* first) {
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n || statuses[i] == WARPAES_OK) return;
@@ -56,7 +56,7 @@ __global__ void count_bad(const warpaes_status* statuses, unsigned n, unsigned* 
     atomicMin(first, i);
 }
 
-/// Generates 1 MiB of key stream in each launch. The counter lies in device memory, and each launch increments it.
+/// Launches a graph that generates 1 MiB of key stream. The counter is in device memory, and each launch increments it.
 void replay(const warpaes::Engine& engine, cudaStream_t stream) {
     constexpr std::size_t bytes = 1 << 20;
     constexpr int launches = 1000;
@@ -98,7 +98,8 @@ void replay(const warpaes::Engine& engine, cudaStream_t stream) {
     check(cudaGraphExecDestroy(runnable));
     check(cudaGraphDestroy(graph));
     for (std::uint8_t* memory : {zeros, output, iv}) check(cudaFree(memory));
-    std::printf("a graph launched %d times: %d MiB of key stream, the last of it compared\n", launches, launches);
+    std::printf("a graph was launched %d times: %d MiB of key stream, of which the last MiB was compared\n", launches,
+                launches);
 }
 
 /// Encrypts and decrypts messages on the stream, each under its own key. Keys, nonces, tags and statuses lie in device
@@ -144,7 +145,7 @@ void open_many(const warpaes::Engine& engine, cudaStream_t stream) {
     check(cudaMemsetAsync(bad + 1, 0xff, sizeof(unsigned), stream));
     count_bad<<<(count + 255) / 256, 256, 0, stream>>>(entry.statuses, count, bad, bad + 1);
 
-    unsigned told[2];  // the host waits for the first time after this
+    unsigned told[2];  // the host waits only for this copy
     check(cudaMemcpyAsync(told, found, sizeof told, cudaMemcpyDeviceToHost, stream));
     check(cudaStreamSynchronize(stream));
     require(told[0] == 3 && told[1] == altered[0], "the messages that were altered");
@@ -156,7 +157,7 @@ void open_many(const warpaes::Engine& engine, cudaStream_t stream) {
     }
     require(before == after, "the plaintext, with zeros where it is not authentic");
     for (std::uint8_t* memory : {text, sealed, opened, keys, nonces, tags, statuses, found}) check(cudaFree(memory));
-    std::printf("%u messages of AES-GCM decrypted on a stream, %u of them not authentic: found on the device\n", count,
+    std::printf("%u AES-GCM messages were decrypted on a stream; the device found %u that are not authentic\n", count,
                 told[0]);
 }
 

@@ -1,6 +1,7 @@
-// Random numbers on a GPU: AES-128 in counter mode (SP 800-38A, 6.5) in a custom kernel, with <warpaes/device.cuh>. The
-// key and the first counter come from the operating system, so no two runs produce the same numbers. Anyone who knows
-// the key and the counter can reproduce the numbers, for example by encrypting zeros with `openssl enc -aes-128-ctr`.
+// Generates random numbers on a GPU with a custom kernel for AES-128 in counter mode (SP 800-38A, 6.5), based on
+// <warpaes/device.cuh>. The key and the first counter come from the operating system, so no two runs produce the same
+// numbers. Anyone who knows the key and the counter can reproduce the numbers, for example by encrypting zeros with
+// `openssl enc -aes-128-ctr`.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -47,7 +48,7 @@ void start(const unsigned char (&key)[16], const unsigned char (&counter)[16], u
     check(cudaGetLastError());
 }
 
-/// Checks the kernel with SP 800-38A, F.5.1. The key stream is the XOR of the plaintext and the ciphertext there.
+/// Checks the kernel with SP 800-38A, F.5.1. The expected key stream is the XOR of its plaintext and ciphertext.
 bool passes_nist(uint4* device) {
     constexpr unsigned char key[16] = {0x2b, 0x7e, 0x15, 0x16, 0x28, 0xae, 0xd2, 0xa6,
                                        0xab, 0xf7, 0x15, 0x88, 0x09, 0xcf, 0x4f, 0x3c};
@@ -65,8 +66,8 @@ bool passes_nist(uint4* device) {
 }
 
 /// Computes the mean of the 32-bit numbers as fractions of 2^32, the share of ones among the bits, and the chi-square
-/// of the bytes (255 degrees of freedom). Returns false if one of them is six standard deviations from its expected
-/// value.
+/// of the bytes (255 degrees of freedom). Returns false if one of these values differs from its expected value by six
+/// standard deviations or more.
 bool looks_random(const std::vector<unsigned char>& bytes) {
     const double n = static_cast<double>(bytes.size());
     double counts[256] = {}, sum = 0, ones = 0, chi = 0;
@@ -89,9 +90,10 @@ bool looks_random(const std::vector<unsigned char>& bytes) {
 
 constexpr const char* usage =
     "usage: random_numbers [--mib N] [-o FILE]\n"
-    "Makes N MiB (1024) of random numbers on GPU 0, checks NIST's vector, prints throughput and statistics.\n"
-    "  -o FILE  writes them there\n"
-    "Exit status: 0 done; 1 wrong or failed; 2 usage; 3 no GPU here.\n";
+    "Checks a vector of NIST, generates N MiB (default: 1024) of random numbers on GPU 0, and prints the throughput\n"
+    "and statistics of the numbers.\n"
+    "  -o FILE  writes the numbers to FILE\n"
+    "Exit status: 0 success; 1 wrong result or failure; 2 usage error; 3 no GPU found.\n";
 
 }  // namespace
 
@@ -117,7 +119,7 @@ int main(int argc, char** argv) try {
     }
     int devices = 0;
     if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-        std::fputs("random_numbers: no GPU here; it runs on an NVIDIA GPU of compute capability 8.0 or newer\n",
+        std::fputs("random_numbers: no GPU found; an NVIDIA GPU of compute capability 8.0 or later is required\n",
                    stderr);
         return 3;
     }

@@ -1,8 +1,8 @@
 /*
- * A batch built by another process. This process loads the library and owns a shared arena. The other process writes
- * messages, keys and entries into the arena; it needs to know their layout (docs/batches.md), but does not need the
- * library. Here it is shared_batch.py, started with the arena's descriptor, but any program that can map the arena will
- * do.
+ * Submits a batch that another process has written. This process loads the library and owns a shared arena. The other
+ * process writes messages, keys and entries into the arena. It needs to know their layout (docs/batches.md), but does
+ * not need the library. In this example, the other process is shared_batch.py, which inherits the arena's descriptor.
+ * Any other program that can map the arena would also work.
  *
  * Usage: shared_batch shared_batch.py
  */
@@ -34,7 +34,7 @@ static warpaes_batch_entry* take_entries(const unsigned char* arena, uint64_t* c
     const uint64_t most = ARENA_BYTES / sizeof(warpaes_batch_entry);
     if (header.count > most || header.entries_at > ARENA_BYTES ||
         header.count * sizeof(warpaes_batch_entry) > ARENA_BYTES - header.entries_at) {
-        fprintf(stderr, "entries beyond the arena\n");
+        fprintf(stderr, "the entries exceed the arena\n");
         exit(1);
     }
     warpaes_batch_entry* entries = malloc((header.count + 1) * sizeof *entries);
@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
     free(entries);
 
     run_other(argv[1], warpaes_arena_fd(arena), "check");
-    printf("%llu messages of another process encrypted\n", (unsigned long long)messages);
+    printf("encrypted %llu messages of another process\n", (unsigned long long)messages);
     warpaes_arena_destroy(arena);
     warpaes_engine_destroy(engine);
     return 0;

@@ -1,4 +1,5 @@
-"""Writes a batch into a shared arena, or checks the results afterwards. It needs no library (docs/batches.md).
+"""Writes a batch into a shared arena, or checks the results afterwards. The program does not need the library
+(docs/batches.md).
 
 The batch has one entry: 100 messages to encrypt with AES-128-CTR, each with its own key.
 """

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Serves an object store with a given latency, for tools/bulk_bench.py.
 
-It supports only the requests that the benchmark sends, does not check signatures, and is faster than its clients.
+The server supports only the requests that the benchmark sends, and does not check signatures. It is faster than its
+clients.
 
     tools/bench_s3.py 9000 /dev/shm/objects 0.02
 """
@@ -52,7 +53,7 @@ class Server:
     def answer(
         self, method: str, key: str, arguments: dict[str, str], headers: dict[str, str], body: bytes
     ) -> tuple[int, dict[str, str], bytes]:
-        """Send the status, headers and body of a response."""
+        """Return the status, headers and body of the response to a request."""
         there = self.metadata.get(key)
         if method == "GET" and "list-type" in arguments:
             return self.list(key, arguments)

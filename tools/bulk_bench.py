@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Measures warpaes bulk: many small objects compared with a loop of pyca/cryptography and boto3, the time and memory of
-one large object, and N workers on N cores compared with one worker on one core. Prints the table, and stores the
+"""Measures warpaes bulk. Compares many small objects with a loop of pyca/cryptography and boto3, and N workers on N
+cores with one worker on one core. Also measures the time and memory for one large object. Prints a table and stores a
 record in bench/results/bulk. The record contains processor times for tools/scale_model.py.
 
     PYTHONPATH=build/default/python .venv/tests/bin/python3 tools/bulk_bench.py [--objects N] [--large SIZE]
@@ -49,7 +49,7 @@ class Store:
         self.url, self._process = url, process
 
     def cpu(self) -> float:
-        """Return the processor time in seconds since the last call."""
+        """Return the processor time in seconds that the store has used since the last call."""
         fields = Path(f"/proc/{self._process}/stat").read_text().rpartition(")")[2].split()
         taken = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
         taken, self._before = taken - self._before, taken
@@ -60,7 +60,7 @@ class Store:
 
 @contextlib.contextmanager
 def store(folder: Path, latency: float) -> Iterator[Store]:
-    """An object store in a separate process."""
+    """Run an object store in a separate process."""
     folder.mkdir()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -146,7 +146,7 @@ def driver(rows: int = 20_000) -> float:
 
 
 def aes() -> float:
-    """Measure the processor time in seconds for encrypting one byte in memory with the code that encrypts files."""
+    """Measure the processor time in seconds for encrypting one byte in memory with AES-256-GCM."""
     cipher, data, nonce = warpaes.aead.AESGCM(os.urandom(32)), os.urandom(64 << 20), os.urandom(12)
     cipher.encrypt(nonce, data, None)
     begin = time.process_time()
@@ -253,7 +253,7 @@ def large(key: Path, folder: Path, length: int) -> list[dict]:
         run("encrypt, file to object store", "encrypt", str(source), "s3://bench/sealed")
         shutil.rmtree(source)
         run("verify, object store", "verify", "s3://bench/sealed")
-        # The dataset is first decrypted to a different location, because a sealed dataset is not encrypted twice.
+        # This command also writes the unencrypted objects that the last command encrypts.
         run("decrypt, object store to object store", "decrypt", "s3://bench/sealed", "s3://bench/plain")
         for path in (folder / "store").glob("*sealed*"):
             path.unlink()
@@ -262,8 +262,8 @@ def large(key: Path, folder: Path, length: int) -> list[dict]:
 
 
 def workers(key: Path, folder: Path) -> dict:
-    """Measure files of 64 MiB with N workers on N cores, for N up to the number of cores. The files are in memory, so
-    disk speed does not limit the result."""
+    """Measure files of 64 MiB with N workers on N cores, for N up to the number of cores. The files are in memory, if
+    they fit, so the speed of the disk does not limit the result."""
     shared = Path("/dev/shm")
     room = shutil.disk_usage(shared).free if shared.is_dir() else 0
     cores = len(os.sched_getaffinity(0))
@@ -292,7 +292,7 @@ def measure(arguments: argparse.Namespace, record: dict) -> None:
         folder = Path(name)
         key = folder / "key.json"
         key.write_bytes(warpaes.Keyset.generate("AES256_GCM_HKDF_1MB").to_json())
-        # This runs in another process, because child processes inherit the recorded peak memory.
+        # These functions run in another process, because the measured commands inherit this process's peak memory.
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as elsewhere:
             for name, each in (("aes", aes), ("driver", driver), ("tls", tls)):
                 record[name] = elsewhere.submit(each).result()

@@ -1,8 +1,7 @@
-"""The parts of tools/bulk_bench.py that measure files in memory. They need neither an object store nor third-party
-libraries.
+"""The parts of tools/bulk_bench.py that measure files in memory. They do not need an object store.
 
-`local`: warpaes bulk from files to files compared with cp and `warpaes encrypt`, each with one process per processor.
-`gpus`: warpaes bulk run by actors of a local Ray cluster, each with a GPU.
+`local` compares warpaes bulk with cp and with `warpaes encrypt`, which run one process per processor at a time.
+`gpus` runs warpaes bulk with the actors of a local Ray cluster. Each actor has a GPU.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from pathlib import Path
 import warpaes
 
 OBJECT = 128 << 20
-#: Rounds to measure after the first one. The first round is not counted, because untouched memory is slower.
+#: The number of measured rounds. Another round runs first and is not counted, because first uses of memory are slower.
 ROUNDS = 5
-#: No round begins after this many seconds.
+#: No round begins after this many seconds, but at least one round is measured.
 TIME = 45
 KEYS = ("seconds", "user", "system", "faults")
 
@@ -37,8 +36,8 @@ def cores() -> int:
 
 
 def room(memory: Path) -> int:
-    """Return the maximum total size of the sources in bytes, so that sources, ciphertexts and plaintexts fit in memory
-    together."""
+    """Return the total size in bytes for which sources, ciphertexts and plaintexts fit in memory together, at most
+    8 GiB."""
     fields = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
     available = int(fields["MemAvailable"].split()[0]) << 10
     return min(8 << 30, shutil.disk_usage(memory).free // 4, available // 5)
@@ -78,7 +77,7 @@ def bulk(*arguments: str) -> dict:
 
 
 def costs() -> dict:
-    """Return the processor seconds per byte of SHA-256 and AES-256-GCM, on one thread with data in the cache."""
+    """Return the processor seconds per byte that SHA-256 and AES-256-GCM take in one thread, with data in the cache."""
 
     def of(work: Callable[[], object], length: int) -> float:
         taken = []
@@ -100,7 +99,7 @@ def costs() -> dict:
 
 
 def local(memory: Path, total: int, workers: list[int]) -> dict:
-    """Run the contenders in turns and return the median of each. The first round is not counted."""
+    """Run the contenders in turns and return the medians of each contender. The first round is not counted."""
     processes = cores()
     command = shutil.which("warpaes", path=Path(warpaes.__file__).parent / "bin")
     with sources(memory, total, processes) as (folder, count):
@@ -112,7 +111,7 @@ def local(memory: Path, total: int, workers: list[int]) -> dict:
         (folder / "one" / "one").write_bytes(b"1")
 
         def each(before: list[str], *between: str) -> None:
-            """Run one process per file, with one process per processor at a time."""
+            """Run a process for each file. At most one process per processor runs at a time."""
             copy.mkdir()
             with ThreadPoolExecutor(processes) as threads:
                 todo = [[*before, str(source / name), *between, str(copy / name)] for name in names]
@@ -153,13 +152,14 @@ def local(memory: Path, total: int, workers: list[int]) -> dict:
 
 
 def gpus(memory: Path, total: int, most: int | None, backend: str) -> dict:
-    """Run one to all GPUs, with one actor each. `most` is the number of GPUs announced to Ray."""
+    """Measure one to all GPUs, with one actor per GPU. `most` is the number of GPUs announced to Ray, or None for all
+    GPUs that Ray finds."""
     import ray
 
     os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_DEDUP_LOGS="0")
     ray.init(num_gpus=most, num_cpus=cores(), include_dashboard=False, log_to_driver=False)
     there = int(ray.cluster_resources().get("GPU", 0))
-    assert there, "Ray found no GPU; use --gpus N to announce GPUs to it"
+    assert there, "Ray found no GPU; use --gpus N to announce GPUs to Ray"
     address = ray.get_runtime_context().gcs_address
     share = max(1, cores() // there)
     runs = []

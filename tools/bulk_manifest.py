@@ -1,6 +1,7 @@
-"""Measures how much a manifest with many rows costs the driver of `warpaes bulk`, for tools/bulk_bench.py.
+"""Measures the time and memory that the driver of `warpaes bulk` needs for a manifest with many rows, for
+tools/bulk_bench.py.
 
-It lists, saves, reads and finds rows as a job does, in files on this machine. It does not encrypt objects.
+It creates, saves, loads and searches a manifest in local files, as a job does. It does not encrypt objects.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from warpaes.bulk import keys, manifest, rows, stores
 
 
 def name_of(number: int) -> str:
-    """Return the name of an object. The names are in ascending order."""
+    """Return the name of an object. The names of successive numbers are in ascending order."""
     return f"raw/2026/{number >> 14:06}/object-{number:010}.bin"
 
 
@@ -44,7 +45,8 @@ def timed(function: Callable[[], object]) -> float:
 
 
 def measure(count: int, folder: str) -> dict:
-    """Measure the times for listing, saving, resuming and finding with this many rows."""
+    """Measure the driver's memory, the size of the manifest, and the times of listing, saving, resuming and finding
+    with this many rows."""
     target = stores.open_storage(str(Path(folder, "target")))
     path = Path(folder, "key.json")
     path.write_bytes(warpaes.Keyset.generate("AES256_GCM_HKDF_1MB").to_json())
@@ -73,7 +75,7 @@ def measure(count: int, folder: str) -> dict:
     there: list[manifest.Manifest] = []
 
     def resume() -> None:
-        """Resume up to the first row that can be given to a worker."""
+        """Load the manifest and the shard with the first row that can be assigned to a worker."""
         loaded = manifest.Manifest.load(target, holders)
         assert loaded is not None
         number = next(number for number, shard in enumerate(loaded.shards) if shard.states.get("pending"))
@@ -98,7 +100,7 @@ def measure(count: int, folder: str) -> dict:
 
 
 def manifests(counts: list[int], folder: Path) -> dict:
-    """Measure each number of rows in a separate process, which uses as much memory as a driver."""
+    """Measure each number of rows in a separate process. Its peak memory is the driver's memory."""
     runs = []
     for count in counts:
         with (

@@ -4,7 +4,7 @@
     pdftotext paper.pdf paper.txt
     tools/check_quotations.py A=paper.txt
 
-It ignores line breaks, spaces, hyphens at the ends of lines and scanning errors in "T-box".
+It ignores line breaks, spaces, hyphens at the ends of lines, and misread letters in "T-box".
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ STATEMENTS = Path(__file__).resolve().parents[1] / "lab/claims/statements"
 
 
 def plain(text: str) -> str:
-    """Remove characters that typesetting adds."""
-    text = re.sub("[T\u0422]-[b\u042c][o\u043e][x\u0445]", "T-box", text)  # with Cyrillic letters
+    """Remove characters that typesetting adds, and correct misread letters in "T-box"."""
+    text = re.sub("[T\u0422]-[b\u042c][o\u043e][x\u0445]", "T-box", text)  # some letters may be Cyrillic
     return re.sub(r"\s+|-\s*\n\s*", "", text)
 
 
@@ -31,7 +31,7 @@ def quotations(statement: dict) -> list[str]:
 
 
 def missing(paper: dict, text: str) -> list[str]:
-    """Return quotations that the text does not contain, with their IDs."""
+    """Return the quotations that the text does not contain, with the IDs of their statements."""
     there = plain(text)
     return [f"{s['id']}: {q}" for s in paper["statements"] for q in quotations(s) if plain(q) not in there]
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Checks the sources with clang without generating code, which takes seconds instead of minutes.
 
-    tools/clang.py check [PATH...]    checks that everything compiles without a warning
+    tools/clang.py check [PATH...]    checks that the files compile without a warning
     tools/clang.py tidy [PATH...]     runs clang-tidy, which must find no fault (.clang-tidy)
 
-The default is all files that the preset "clang" compiles.
+PATH is a source file or a folder. The default is all files that the preset "clang" compiles.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def configure() -> None:
         done = subprocess.run(["cmake", "--preset", "clang"], cwd=ROOT, stdout=out, stderr=subprocess.STDOUT)
     if done.returncode != 0:
         sys.exit(log.read_text())
-    # Targets that generate headers. The library that they depend on is not built.
+    # Generates headers as the build's targets do, but without building the library that these targets depend on.
     generated, lab = BUILD / "generated", ROOT / "lab"
     (generated / "lab").mkdir(parents=True, exist_ok=True)
     scripts = [[f"-DOUTPUT={generated}/warpaes_commit.hpp", "-P", ROOT / "cmake/commit.cmake"]]
@@ -43,8 +43,8 @@ def configure() -> None:
 
 
 def commands(paths: list[Path]) -> dict[str, dict]:
-    """Return the first command of each file below `paths`. Several targets may compile the same file in the same
-    way."""
+    """Return the first compile command of each file below `paths`. Other targets may compile the same file with similar
+    commands."""
     found = {}
     for entry in json.loads((BUILD / "compile_commands.json").read_text()):
         path = Path(entry["file"])
@@ -70,7 +70,7 @@ def tidy(entry: dict) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("check", "tidy"), help="what to run")
+    parser.add_argument("what", choices=("check", "tidy"), help="the check to run")
     parser.add_argument("path", nargs="*", type=Path, help="a source file or folder")
     options = parser.parse_args()
     configure()

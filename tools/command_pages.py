@@ -19,7 +19,7 @@ NAME = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 CIPHERS = [
     f"-aes-{bits}-{mode}" for bits in (128, 192, 256) for mode in ["ecb", "cbc", "cfb", "cfb8", "cfb1", "ofb", "ctr"]
 ]
-#: The words that complete a command.
+#: The words that can follow a command: its subcommands, or the ciphers of `enc`.
 WORDS = {
     "enc": CIPHERS,
     "keys": ["list", "add", "promote", "disable", "enable", "destroy", "remove", "passphrase"],
@@ -39,7 +39,7 @@ ELSEWHERE = ("bulk", "keysources", "lab", "model", "parquet", "qkd")
 BACKENDS = "$(_warpaes_backends)"
 LIST_BACKENDS = "devices 2>/dev/null | sed -n '1d;s/^\\([a-z0-9]*\\).*/\\1/p'"
 MODES = ["ecb", "cbc", "cfb128", "cfb8", "cfb1", "ofb", "ctr", "xts", "gcm", "ccm", "cmac"]
-#: The words that complete an option of any command. Locations of keys are completed as files.
+#: The words that can follow an option of any command. Places of keys are completed like file names.
 VALUES = {
     "--backend": ["auto", BACKENDS],
     "--direction": ["encrypt", "decrypt"],
@@ -47,7 +47,7 @@ VALUES = {
     "-md": ["sha256", "sha512", "sha1", "md5"],
     "-pass": ["env:", "file:", "fd:", "stdin", "pass:"],
 }
-#: The words that complete an option of one command only.
+#: The words that can follow an option of a single command.
 OWN_VALUES = {
     "bench": {
         "--backend": [BACKENDS],
@@ -78,12 +78,12 @@ def help_of(warpaes: str, *command: str) -> str:
 
 
 def summaries(text: str) -> dict[str, str]:
-    """Return the commands that `warpaes --help` lists."""
+    """Return the commands that `warpaes --help` lists, each with its description."""
     return dict(re.findall(r"^  ([a-z]+) +(\S.*)$", text.split("`warpaes COMMAND")[0], re.MULTILINE))
 
 
 def options_of(text: str) -> list[tuple[str, str]]:
-    """Return every option name in the help, with the text of its line."""
+    """Return every option name in the help, with its description."""
     found: dict[str, str] = {"--help": "print the help and exit", "--help-all": "print all of it and exit"}
     for name in NAME.findall(text.partition("\n\n")[0]):  # the usage
         found.setdefault(name, "")
@@ -100,15 +100,15 @@ def roff(text: str) -> str:
 
 
 def man_page(name: str, summary: str, text: str, version: str) -> str:
-    """Return the help as roff. The usage becomes the synopsis, headings become sections, and all other lines are
-    kept."""
+    """Convert the help to roff. The usage becomes the synopsis, headings become sections, the list of templates becomes
+    a reference to `warpaes keygen --help`, and all other lines are kept."""
     lines = text.rstrip().splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("Usage:"))
     usage, body = [lines[start].removeprefix("Usage:").strip()], lines[start + 1 :]
     while body and body[0].startswith("       "):
         usage.append(body.pop(0).strip())
     if "Templates" in body:
-        body[body.index("Templates") + 1 :] = ["  `warpaes keygen --help` lists them."]
+        body[body.index("Templates") + 1 :] = ["  `warpaes keygen --help` lists the templates."]
     page = [
         f'.TH {name.upper()} 1 "" "warpaes {version}"',
         ".SH NAME",

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Measures whole processes (age, openssl, libsodium, Tink, zstd and warpaes) on a file in memory. Then measures them on
-a file on a disk and compares them with reads and writes by fio on the same disk.
+"""Measures whole processes (age, openssl, libsodium, Tink, zstd and warpaes) on a file in memory. Then measures
+warpaes, openssl and cp on a file on a disk, and compares them with reads and writes by fio on the same disk.
 
-Prints the tables and stores a record in bench/results/compare. Tools that are not installed are skipped (`tools/setup
-bench`).
+Prints the tables and stores a record in bench/results/compare. Tools that are not installed are skipped. `tools/setup
+bench` installs them.
 
     tools/compare.py [--mib 1024] [--rounds 5] [--disk FOLDER] [--disk-mib 4096]
 """
@@ -45,8 +45,8 @@ with primitive.new_decrypting_stream(open(source, "rb"), b"") as cipher, open(ta
 
 
 def make_input(path: Path, size: int) -> None:
-    """Fill a file with this system's programs, libraries and texts, so that zstd has data to compress. A small system's
-    files are repeated."""
+    """Fill a file with the system's programs, libraries and texts, because zstd needs data that it can compress. If the
+    system is smaller than the file, the data is repeated."""
     left = size
     with path.open("wb") as out:
         while left:
@@ -83,8 +83,8 @@ def version_of(*command: str) -> str:
 
 
 def tools(folder: Path, warpaes: Path) -> tuple[dict, dict]:
-    """Return the tools and their versions. A tool has two functions, which return its commands for IN and OUT, and the
-    commands in printable form."""
+    """Return the tools and their versions. A tool consists of a pair for encryption and a pair for decryption. A pair
+    contains the command in printable form, and a function that returns the command for an input and an output."""
     keyset, key, iv = folder / "keyset", os.urandom(32).hex(), os.urandom(16).hex()
     subprocess.run([warpaes, "keygen", "-t", TEMPLATE, "-o", keyset], stderr=subprocess.DEVNULL, check=True)
     found: dict = {}
@@ -213,7 +213,7 @@ def measure_disk(folder: Path, size: int, rounds: int) -> list[dict]:
     }
     order = ["fio", *commands]
     taken: dict = {name: [] for name in order}
-    for turn in range(rounds + 1):  # in the first run, the hypervisor may have to allocate the pages
+    for turn in range(rounds + 1):  # the first round is not counted: the hypervisor may have to allocate the pages
         for name in order:
             output.unlink(missing_ok=True)
             os.sync()
@@ -225,20 +225,20 @@ def measure_disk(folder: Path, size: int, rounds: int) -> list[dict]:
                     os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
                 seconds, _ = timed(command)
             taken[name] += [seconds] if turn else []
-        # The order determines which pages of a file are still cached by a virtual machine's host.
+        # A virtual machine's host may still cache pages that the previous commands used, so the order changes.
         order.append(order.pop(0))
     return [{"command": name, "seconds": statistics.median(times)} for name, times in taken.items()]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mib", type=int, default=1024, help="size of the file (%(default)s)")
+    parser.add_argument("--mib", type=int, default=1024, help="size of the file in memory, in MiB (%(default)s)")
     parser.add_argument(
         "--rounds", type=int, default=5, help="number of rounds; all tools run in turn in each round (%(default)s)"
     )
     parser.add_argument("--disk", type=Path, default=ROOT / "build", help="a folder on the disk (%(default)s)")
     parser.add_argument(
-        "--disk-mib", type=int, default=4096, help="size of the file on the disk (%(default)s); 0: none"
+        "--disk-mib", type=int, default=4096, help="size of the file on the disk in MiB, or 0 for no file (%(default)s)"
     )
     arguments = parser.parse_args()
     size, place = arguments.mib << 20, Path("/dev/shm")

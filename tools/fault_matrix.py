@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Runs the fault matrix (tests/faults) and stores the outcome of every injected fault in bench/results/robustness.
 
-Runs a set of jobs and makes each system call fail, transfer less than requested or take longer, at every position. Also
-makes each CUDA call of the simulated GPU fail, and stops the command at every system call and at random moments. Fails
-if any outcome is wrong.
+Runs a set of jobs, and repeats them with faults in every system call: the call fails, transfers less than requested, or
+is slow. Also makes each CUDA call of the simulated GPU fail, and stops the command at every system call and at random
+moments. Fails if any outcome is wrong.
 
-    tools/fault_matrix.py                 builds the default preset and runs it
-    tools/fault_matrix.py --build DIR     runs the programs in that folder
+    tools/fault_matrix.py                 builds the default preset and runs its programs
+    tools/fault_matrix.py --build DIR     runs the programs in the build folder DIR
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ def time_process(command: list) -> float:
 
 
 def peak_kib(command: list) -> int | None:
-    """Return a command's peak memory. /usr/bin/time measures it if it is installed, because wait4() also counts this
-    program's memory before exec()."""
+    """Return a command's peak memory in KiB, measured by /usr/bin/time, or None if /usr/bin/time is not installed.
+    wait4() would also count this program's memory before exec()."""
     if not Path("/usr/bin/time").exists():
         return None
     done = subprocess.run(["/usr/bin/time", "-f", "%M", *command], capture_output=True, text=True, check=True)
@@ -45,7 +45,7 @@ def peak_kib(command: list) -> int | None:
 
 
 def python_with_tink() -> list:
-    """Return the start of the command line of /usr/bin/time, or an empty list if it is missing."""
+    """Return the start of a command line that encrypts with Tink, or an empty list if Tink is not installed."""
     python = ROOT / ".venv/tests/bin/python3"
     has_tink = python.exists() and subprocess.run([python, "-c", "import tink"], check=False).returncode == 0
     return [python, "-c", TINK] if has_tink else []
@@ -64,8 +64,8 @@ def row(command: str, size: int, seconds: list[float], peak: int | None, **field
 
 
 def time_ranges(warpaes: Path, keyset: Path, sealed: Path, size: int, rounds: int) -> dict:
-    """Time reads of a few KiB at random positions in the file. Each read runs in a new process, started directly, as a
-    shell does."""
+    """Time decryptions of a few KiB at random positions of the file. Each decryption runs in a new process, which is
+    spawned directly."""
     seconds = []
     with open(os.devnull, "wb") as nowhere:
         actions = [(os.POSIX_SPAWN_DUP2, nowhere.fileno(), 1)]
@@ -84,8 +84,8 @@ def time_ranges(warpaes: Path, keyset: Path, sealed: Path, size: int, rounds: in
 
 
 def time_files(build: Path, size: int = 1 << 30, rounds: int = 9) -> list[dict]:
-    """Time all tools in turns on a file of `size` bytes on tmpfs. Each run creates a new output, and the last outputs
-    are compared."""
+    """Time all tools in turns on a file of `size` bytes on tmpfs. Each run creates a new output, and the outputs of the
+    last round are checked."""
     folder = Path("/dev/shm")
     if not folder.is_dir() or shutil.disk_usage(folder).free < 4 * size:
         print("skipped: /dev/shm has no room for the files")
@@ -108,8 +108,8 @@ def time_files(build: Path, size: int = 1 << 30, rounds: int = 9) -> list[dict]:
             "warpaes encrypt": ([warpaes, "encrypt", "-k", keyset, "-o", sealed, source], sealed),
             "warpaes decrypt": ([warpaes, "decrypt", "-k", keyset, "-o", output, sealed], output),
             "cp": (["cp", source, output], output),
-            # The lower bound: dd only allocates new pages for the output, under the file's lock. It does not read a
-            # file or encrypt.
+            # A lower bound: dd only allocates new pages for the output, under the file's lock. It does not read a file
+            # or encrypt.
             "dd if=/dev/zero bs=512k": (
                 ["dd", "if=/dev/zero", "bs=512k", f"count={size >> 19}", f"of={output}"],
                 output,

@@ -6,9 +6,9 @@
 
 The script needs root privileges and debootstrap.
 
-It runs the blocks unchanged and in order, with one shell per page. It first creates the files to encrypt that a page
-expects, and adds declarations around a block of C. At the end, it deletes the root file system unless --root names it.
-The first block that fails ends the run.
+It runs the blocks unchanged and in order, with one shell per page. It first creates the file that the README's commands
+encrypt, and adds declarations around blocks of C and C++. At the end, it deletes the root file system unless --root
+names it. The first block that fails ends the run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SYSTEMS = {
     "debian": ("bookworm", "http://deb.debian.org/debian", None, "debian-archive-keyring.gpg"),
     "ubuntu": ("noble", "http://archive.ubuntu.com/ubuntu", "gutsy", "ubuntu-archive-keyring.gpg"),
 }
-#: Debian's archive does not contain Ubuntu's keyring. This keyring contains the key
+#: The package that contains Ubuntu's keyring, and the SHA-256 of the keyring. The keyring contains the key
 #: F6ECB3762474EDA9D21B7022871920D1991BC93C.
 UBUNTU_KEYRING = (
     "pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb",
@@ -43,7 +43,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 #: Creates the file that the README's commands use.
 README_FILES = "head -c 2500000 /dev/urandom > disk.img\n"
-#: Builds programs against an installation under a custom prefix, as the page describes.
+#: Builds a program against the installation in ~/.local, as the page describes.
 BUILD_C = """\
 export PKG_CONFIG_PATH=~/.local/lib/pkgconfig LD_LIBRARY_PATH=~/.local/lib
 {compiler} program{suffix} $(pkg-config --cflags --libs warpaes) -o program && ./program
@@ -95,7 +95,8 @@ def make_root(system: str, root: Path, scratch: Path) -> None:
 
 
 def take_network(root: Path) -> dict[str, str]:
-    """Copy this system's host names and certificates, in case the network uses its own certificate authorities."""
+    """Copy this system's name servers and certificate authorities, and return environment variables for its proxies and
+    authorities."""
     shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
     environment = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
     own = [path.read_text() for path in sorted(AUTHORITIES.glob("*.crt"))]

@@ -6,14 +6,15 @@
     tools/fuzz.py --record               writes counts, coverage and findings to bench/results/robustness
     tools/fuzz.py --keep                 adds inputs with new coverage to the archives of fuzz/corpus
     tools/fuzz.py --cores 16 --seconds 580 --record
-                                         runs all targets together, slow ones on more cores, until each has had
-                                         10,000,000 executions or the number in --runs
-    tools/fuzz.py --pack FILE.tar.xz     packs the programs for a machine without clang: unpacked in the repository's
-                                         root, they run with --no-build. Such a machine may need `--under "setarch -R"`,
-                                         because clang 14's AddressSanitizer does not start with strong address
-                                         randomization, and ASAN_OPTIONS=detect_leaks=0 if processes may not be traced
+                                         runs all targets at the same time, slow targets on more cores, until each
+                                         target reaches 10,000,000 executions or the number in --runs
+    tools/fuzz.py --pack FILE.tar.xz     packs the programs for a machine without clang. Unpack the archive in the root
+                                         of the repository there, and run the programs with --no-build. Use `--under
+                                         "setarch -R"` if clang 14's AddressSanitizer does not start because of strong
+                                         address randomization. Set ASAN_OPTIONS=detect_leaks=0 if the machine does not
+                                         permit tracing of processes.
 
-Findings are in build/fuzz/findings; `build/fuzz/fuzz/fuzz_TARGET FILE` reproduces a finding. The run fails if there are
+Findings are in build/fuzz/findings. `build/fuzz/fuzz/fuzz_TARGET FILE` reproduces a finding. The run fails if there are
 findings.
 """
 
@@ -42,9 +43,9 @@ import archives
 
 BUILD = ROOT / "build/fuzz"
 RESULTS = ROOT / "bench/results/robustness"
-# Limits that keep the corpus in the repository small.
+# Limits that keep the corpus in the repository small: inputs per target, and bytes per input.
 MOST_FILES, MOST_BYTES = 150, 1024
-# Maximum input length that each target reads. Mutating bytes past it is useless, and two short sequences find more
+# The maximum length of an input. A target does not read bytes past this length, and two short sequences find more
 # faults than one long sequence.
 MOST_READ = {"batch": 512, "sequence": 1024, "sequence_gpu": 1024}
 # With --cores: the number of executions per target, and the seconds after which a process yields its core to another
@@ -58,8 +59,8 @@ def dictionary(target: str) -> list[str]:
 
 
 def environment() -> dict:
-    """Return the environment for the fuzzers. Allocation stacks are not kept, because repeating a finding shows them.
-    Freed memory stays poisoned for a dozen executions."""
+    """Return the environment for the fuzzers. The stacks of allocations are not recorded, because reproducing a finding
+    shows them. Freed memory stays poisoned for a dozen executions."""
     options = ["malloc_context_size=0:quarantine_size_mb=4:allocator_may_return_null=1", os.environ.get("ASAN_OPTIONS")]
     return os.environ | {"ASAN_OPTIONS": ":".join(filter(None, options))}
 
@@ -122,13 +123,13 @@ def recorded(target: str) -> list[dict]:
 
 
 def usual_rate(target: str) -> float:
-    """Executions a second."""
+    """Return the target's executions per second in its newest record, or 1 if there is no record."""
     rates = [result["executions"] / result["seconds"] for result in recorded(target) if result["executions"]]
     return rates[-1] if rates else 1.0
 
 
 def had(target: str, sha: str) -> int:
-    """Return the number of executions that the records of a commit contain."""
+    """Return the number of the target's executions in the records of a commit without changes."""
     return sum(result["executions"] for result in recorded(target) if result["commit"] == sha and not result["dirty"])
 
 
@@ -147,7 +148,7 @@ class Together:
         self.results: dict[str, dict] = {}
         self.lock = threading.Lock()
         cores = sorted(os.sched_getaffinity(0))
-        # One process uses little more than one thread. Several processes on the same core take turns.
+        # A process uses little more than one thread. Each process therefore runs on a fixed core, if there are enough.
         can_pin = shutil.which("taskset") is not None and arguments.cores <= len(cores)
         self.cores = cores[: arguments.cores] if can_pin else [None] * arguments.cores
 
@@ -171,7 +172,7 @@ class Together:
             part = execute(self.programs[target], target, limits, self.scratch, under)
             with self.lock:
                 self.at_work[target] -= 1
-                # A target with a finding would soon reproduce the finding.
+                # A target with a finding is not run again, because it would soon reproduce the finding.
                 self.left[target] = self.left[target] + runs - part["executions"] if part["ended_well"] else 0
                 self.add(part)
 
@@ -191,13 +192,13 @@ class Together:
         result["ended_well"] &= part["ended_well"]
 
     def cover(self, target: str) -> dict:
-        """Return the coverage of all of the target's processes together."""
+        """Return the target's result, with the coverage of all its processes together."""
         all_ = execute(self.programs[target], target, ["-runs=0"], self.scratch, self.under)
         return self.results[target] | {field: all_[field] for field in ("edges", "features", "corpus")}
 
 
 def pack(programs: dict[str, Path], archive: Path) -> None:
-    # The processes have similar inputs, so the merge must process several of them at a time.
+    # The programs contain the same code. The dictionary is larger than a program, so this code is compressed only once.
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": 64 << 20}]
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -212,8 +213,8 @@ def pack(programs: dict[str, Path], archive: Path) -> None:
 
 
 def keep(program: Path, target: str, scratch: Path) -> None:
-    """Add the smallest set of small inputs that reaches the same coverage as the corpus and this run's new inputs
-    together."""
+    """Add inputs of at most MOST_BYTES bytes to the corpus, until it reaches the coverage of the corpus and this run's
+    small inputs together, or contains MOST_FILES inputs."""
     small = archives.unpack(target, scratch / "small")
     merged = scratch / f"{target}.merged"
     merged.mkdir()
@@ -233,7 +234,9 @@ def main() -> int:
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(archives.targets()))
     parser.add_argument("--runs", type=int, default=0, help="executions per target")
     parser.add_argument(
-        "--seconds", type=int, help="maximum time per target, or in total with --cores; 10 if --runs is not given"
+        "--seconds",
+        type=int,
+        help="maximum time per target, or in total with --cores (default: 10, or no limit with --runs)",
     )
     parser.add_argument("--jobs", type=int, default=2, help="number of concurrent targets")
     parser.add_argument("--cores", type=int, help="run all targets together on this many cores, for --seconds in total")

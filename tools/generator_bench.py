@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures warpaes.torch.Generator on this machine's CPU and compares it with PyTorch's own generator. Needs PyTorch.
+"""Compares warpaes.torch.Generator with PyTorch's own generator on this machine's CPU. Needs PyTorch.
 
 Prints the table and stores a record in bench/results/generator.
 

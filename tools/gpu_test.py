@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Tests and measures warpaes on a GPU and stores a record in bench/results.
 
-Builds the cuda preset and runs every test program and the examples with kernels on the hardware. Then runs `warpaes
-bench`, bench/device_calls, batches, tools/path_sweep.py, bench/device_bench and bench/provider_gpu, and finally the GPU
-tests under compute-sanitizer. After writing the record, fails if a test failed or a sanitizer reported an error.
+Builds the cuda preset and runs every test program and the examples with kernels on the hardware. Then measures calls,
+batches, kernels, the provider, several GPUs and files (PARTS), and finally runs GPU tests under compute-sanitizer.
+After writing the record, fails if a test failed or a sanitizer reported an error.
 
     tools/gpu_test.py                     runs everything on a machine with a GPU
     tools/gpu_test.py --no-build          uses the programs in build/cuda, built on another machine
@@ -47,7 +47,7 @@ SANITIZED_TESTS = ":".join(
 )
 SANITIZERS = {
     "memcheck": (["--tool", "memcheck", "--report-api-errors", "no"], "tests/abi/test_abi", SANITIZED_TESTS),
-    # racecheck checks every access to shared memory, and a long message causes too many accesses.
+    # racecheck checks every access to shared memory, so tests with long messages would take too long.
     "racecheck": (["--tool", "racecheck"], "tests/abi/test_abi", f"{SANITIZED_TESTS}:-*WhereverTheBuffersLie*"),
     "memcheck of batches": (
         ["--tool", "memcheck", "--report-api-errors", "no"],
@@ -83,7 +83,8 @@ def cuda_version(build: Path) -> str:
 
 
 def run_tests(build: Path, environment: dict, scratch: Path) -> list[dict]:
-    """Run every test program in the build that uses real hardware, each in its own process."""
+    """Run CHECKED_PROGRAMS and every test program in the build, each in its own process. Programs for the simulated GPU
+    and for constant time are skipped."""
     results = []
     for program in sorted(build.glob("tests/*/test_*")):
         if (
@@ -107,7 +108,7 @@ def run_tests(build: Path, environment: dict, scratch: Path) -> list[dict]:
         elif done.returncode == 0:
             continue  # not a GoogleTest program
         if done.returncode != 0 and counts["failed"] == 0:
-            counts["failed"] = 1  # it crashed
+            counts["failed"] = 1  # the program crashed
         results.append({"name": program.name, **counts, "seconds": round(time.monotonic() - start, 1)})
         print(results[-1], flush=True)
     for line in CHECKED_PROGRAMS:
@@ -150,8 +151,8 @@ CPU_BATCHES = (
 
 
 def run_batch_bench(build: Path, environment: dict, scratch: Path, gpu: bool) -> Iterator[list[dict]]:
-    """Run `warpaes bench --messages` on device memory and arenas, or on one core compared with libcrypto. The rows are
-    stored after each case, because all cases together take minutes."""
+    """Run `warpaes bench --messages` in device memory and arenas if there is a GPU, and on one core compared with
+    libcrypto. Yield the rows measured so far after each case, because all cases together take minutes."""
     cases = [(case, ["--from", "device"]) for case in BATCHES] + [
         (case, ["--from", "page-locked"]) for case in ARENA_BATCHES
     ]
@@ -207,7 +208,7 @@ def run_provider_bench(build: Path, environment: dict) -> list[dict]:
     return json.loads(done.stdout)["provider"]
 
 
-# Further `warpaes bench` options for several GPUs, from host to host.
+# Options of `warpaes bench` for several GPUs, with the input and output in host memory.
 SEVERAL_GPUS = (
     "--mode ctr,gcm --key-bits 128 --direction encrypt --size 4G --segment 4G --from page-locked --device -1",
     "--messages 1000000 --size 1500 --mode gcm --aad 13 --key-bits 128 --from page-locked",
@@ -242,7 +243,7 @@ def run_sanitizer(tool: str, build: Path, environment: dict, limit: int) -> dict
     program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     options, test, tests = SANITIZERS[tool]
     command = [program, *options, build / test, f"--gtest_filter={tests}"]
-    # With this variable set, tests repeat less, because launches are slow under a sanitizer.
+    # With this variable, tests repeat their work less often, because launches are slow under a sanitizer.
     environment = environment | {"WARPAES_TEST_SIMULATED": "1"}
     start = time.monotonic()
     try:
@@ -261,8 +262,7 @@ def run_sanitizer(tool: str, build: Path, environment: dict, limit: int) -> dict
 
 
 def with_rows_again(rows: list[dict], again: list[dict]) -> list[dict]:
-    """Merge rows of `warpaes bench`. Rows that were measured again receive a new stamp, and rows of cases that no
-    longer exist are dropped."""
+    """Return `rows` of `warpaes bench`, with the rows of `again` in place of the rows for the same cases."""
     fields = (
         "backend", "mode", "direction", "key_bits", "bytes", "segment", "data_unit", "memory", "device", "threads",
         "includes",
@@ -286,13 +286,13 @@ def main() -> int:
         type=int,
         default=900,
         metavar="SECONDS",
-        help="time limit for each sanitizer; 0 skips them",
+        help="time limit for each sanitizer; 0 skips all sanitizers",
     )
     parser.add_argument(
         "--sanitizer",
         action="append",
         choices=SANITIZERS,
-        help="run only this sanitizer and keep the record's other parts",
+        help="run only this sanitizer, and keep the record's results of the other sanitizers",
     )
     parser.add_argument("--output", type=Path, default=ROOT / "bench/results", help="folder for the record")
     parser.add_argument("--only", choices=PARTS, help="run only this part and merge it --into an earlier record")
@@ -302,7 +302,8 @@ def main() -> int:
     parser.add_argument(
         "bench",
         nargs="*",
-        help="options for `warpaes bench`, after --; with --only bench, only the rows that they select are measured",
+        help="options for `warpaes bench`, after --; with --only bench, only the rows that these options select are "
+        "measured",
     )
     options = parser.parse_args()
 
@@ -310,7 +311,7 @@ def main() -> int:
         parser.error("--only and --into require each other")
     gpu = None if options.cpu else find_gpu()
     if gpu is None and not options.cpu:
-        print("gpu_test: nvidia-smi shows no GPU here; --cpu tests and measures without one", file=sys.stderr)
+        print("gpu_test: nvidia-smi shows no GPU; --cpu tests and measures without a GPU", file=sys.stderr)
         return 1
     preset = "default" if options.cpu else "cuda"
     build = ROOT / "build" / preset
@@ -348,7 +349,7 @@ def main() -> int:
         if gpu:
             gpu = {**gpu, "cuda": cuda_version(build), **{k: v for k, v in measured["gpu"].items() if k != "name"}}
         host = {**measured["host"], "os": f"{platform.system()} {platform.release()}"}
-        # The record's commit and date are those of the measurements.
+        # These measurements determine the record's commit and date.
         record |= made | {"warpaes": measured["warpaes"], "gpu": gpu, "host": host, "bench": again}
     if "calls" in parts and gpu:
         say("calls")
@@ -358,7 +359,7 @@ def main() -> int:
         record["payload"] = run_mixed_payload(build, environment) | made
         for rows in run_batch_bench(build, environment, scratch, gpu is not None):
             record["batches"] = [row | made for row in rows]
-            if "gpu" in record:  # the benchmark's rows contain parts of the record's name
+            if "gpu" in record:  # the record's file name contains fields that the part "bench" sets
                 save(record, machine(record), options.output)
     if "paths" in parts:
         say("paths")

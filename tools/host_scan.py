@@ -28,7 +28,7 @@ def disguised(words: Any) -> Any:
 
 
 def needles_of(data: Any) -> Any:
-    """Return one disguised word per 16 KiB of plaintext, each with the word that follows it."""
+    """Return a disguised word and its successor for every 16 KiB of plaintext. Words of zeros are left out."""
     words = np.frombuffer(data, np.uint64, len(data) // 8)
     first = words[: len(words) - 1 : STEP // 8]
     second = words[1 :: STEP // 8][: len(first)]
@@ -37,7 +37,7 @@ def needles_of(data: Any) -> Any:
 
 
 class Scan:
-    """Finds pairs of adjacent words in memory."""
+    """Finds the search words and their successors in memory."""
 
     def __init__(self, needles: Any) -> None:
         """``needles`` is a result of ``needles_of``, or several results concatenated."""
@@ -46,7 +46,8 @@ class Scan:
         self._filter[self._sorted[:, 0] >> np.uint64(64 - BITS)] = True
 
     def hits(self, data: Any) -> int:
-        """Return the number of search pairs that occur in ``data``, at multiples of 8 bytes."""
+        """Return the number of positions in ``data``, at multiples of 8 bytes, where a search word is followed by its
+        successor."""
         words = disguised(np.frombuffer(data, np.uint64, len(data) // 8))
         places = np.flatnonzero(self._filter[words[:-1] >> np.uint64(64 - BITS)])
         first, second = words[places], words[places + 1]
@@ -81,7 +82,7 @@ class Scan:
 
 
 def writable() -> Iterator[tuple[int, int, str]]:
-    """Yield the start, end and name of the process's readable and writable mappings that have pages.
+    """Yield the start, end and name of each readable and writable mapping of the process that has resident pages.
 
     Mappings of a driver's memory are also yielded, although the kernel counts no pages for them.
     """

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Measures the cost of messages and files that are not authentic, relative to authentic ones of the same length.
+"""Measures the cost of forged messages and files, relative to authentic messages and files of the same length.
 
-Runs bench/hostile_cost, which covers every kind of call and every mode with a tag, on the CPU and, if there is one, on
-a GPU. Then runs `warpaes decrypt` and `warpaes verify` on a file of each format, altered in its first or last segment.
-Prints a table, stores a record in bench/results/hostile, and exits with status 1 if a forgery of 64 KiB or more takes
-more than 1.5 times as long as the authentic message or file, or if a forged file needs more memory.
+Runs bench/hostile_cost, which covers every kind of call and every mode with a tag, on the CPU and, if there is a GPU,
+on the GPU. Then runs `warpaes decrypt` and `warpaes verify` on a file of each format, altered in its first or last
+segment. Prints a table and stores a record in bench/results/hostile. Exits with status 1 if a forgery of 64 KiB or more
+takes more than 1.5 times as long as the authentic message or file, or if a forged file needs more memory than the
+authentic file.
 
     tools/hostile_cost.py                    uses the cuda preset if there is a GPU
     tools/hostile_cost.py --no-build BUILD   uses the programs in a build folder
@@ -30,7 +31,7 @@ from pathlib import Path
 from recording import ROOT, built, environment_of, find_gpu, host, machine, save, stamp
 
 LIMIT = 1.5
-# Tolerance for a file's memory: a difference of a few pages is noise.
+# A smaller difference between the memory for a forged and an authentic file is noise.
 MORE_KIB = 4096
 
 
@@ -47,7 +48,8 @@ def run_calls(build: Path, environment: dict, library: Path | None, seconds: flo
 
 
 def measured(command: list, environment: dict, refused: bool) -> tuple[float, int]:
-    """Run a command and return its elapsed seconds and peak resident memory in KiB."""
+    """Run a command and return its elapsed seconds and peak resident memory in KiB. Exit if the command succeeds
+    although `refused` is true, or if it fails although `refused` is false."""
     start = time.monotonic()
     process = subprocess.Popen(
         [str(part) for part in command], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -61,8 +63,6 @@ def measured(command: list, environment: dict, refused: bool) -> tuple[float, in
 
 
 def altered(source: Path, target: Path, at: int) -> None:
-    # /usr/bin/time measures the peak memory. If this program started the command directly, the command's peak would
-    # begin with this program's peak.
     shutil.copyfile(source, target)
     with target.open("r+b") as file:
         file.seek(at)
@@ -72,7 +72,7 @@ def altered(source: Path, target: Path, at: int) -> None:
 
 
 def run_files(build: Path, environment: dict, size: int, rounds: int) -> tuple[list[dict], bool]:
-    """Measure files on tmpfs, with every template."""
+    """Measure forged and authentic files of every template, on tmpfs if the system has it."""
     warpaes = build / "cli/warpaes"
     help_text = subprocess.run(
         [warpaes, "keygen", "--help"], env=environment, capture_output=True, text=True, check=True
@@ -142,7 +142,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--no-build", type=Path, metavar="BUILD", help="use the programs in this build folder")
     parser.add_argument("--library", type=Path, metavar="DIR", help="call the libwarpaes.so in this folder")
-    parser.add_argument("--mib", type=int, default=256, help="size of the files (%(default)s)")
+    parser.add_argument("--mib", type=int, default=256, help="size of the files in MiB (%(default)s)")
     parser.add_argument("--seconds", type=float, default=0.25, help="seconds for each row of calls (%(default)s)")
     parser.add_argument("--no-record", action="store_true", help="do not store a record")
     options = parser.parse_args()

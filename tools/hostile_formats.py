@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Measures the cost of forged files, compared with authentic files, for every Python reader and the command.
 
-Prints a table with the time and peak memory for an authentic file and for each forgery of the same length. A forgery
-may take at most 1.5 times as long and must not need more memory. The exit status is 1 if a forgery exceeds these
-limits.
+Prints a table with the time and peak memory for an authentic file and for each forgery of about the same length. A
+forgery may take at most 1.5 times as long as the authentic file and must not need more memory. The exit status is 1 if
+a forgery exceeds these limits.
 
   tools/hostile_formats.py [--python FOLDER] [--command FILE] [--mib N] [CASE…]
 
@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MOST_TIME, MOST_MEMORY = 1.5, 1.05
-#: Smaller differences than these, in seconds and bytes, are noise.
+#: Differences up to these values, in seconds and bytes, are noise.
 LEAST_TIME, LEAST_MEMORY = 0.002, 4 << 20
 RUNS = 5
 AAD = b"associated data"
@@ -141,7 +141,7 @@ def _memory(name: str) -> int:
 
 
 def _once(way: str, path: str, keys: pathlib.Path) -> tuple[float, int, str]:
-    """Read a file once and return the time in seconds, the peak memory and the exception."""
+    """Read a file once. Return the time in seconds, the peak memory in bytes, and the name of the exception or ""."""
     with open("/proc/self/clear_refs", "w") as reset:
         reset.write("5")  # resets VmHWM
     before, error = _memory("VmRSS"), ""
@@ -248,7 +248,7 @@ def keysets(keys: pathlib.Path, mib: int) -> Iterator[Case]:
     (keys / "kek").write_bytes(bytes(range(32)).hex().encode())
     source = keysources.from_url(f"file:{keys / 'kek'}")
     keyset = warpaes.Keyset.generate("AES256_GCM_HKDF_1MB")
-    for _ in range(25):  # a key source wraps keys of at most 4 KiB
+    for _ in range(25):  # a key source wraps at most 4 KiB
         keyset.add("AES256_GCM_HKDF_1MB")
     content = keysources.write_keyset(keyset, source, AAD)
     found = json.loads(content)
@@ -332,7 +332,8 @@ def tensor_files(keys: pathlib.Path, mib: int) -> Iterator[Case]:
 
 
 def _headed(content: bytes, inner: bytes, length: int) -> bytes:
-    """Return a file with a different header, but with the signature and the length of an authentic file."""
+    """Return the file with a header of `length` bytes that contains `inner` and a signature of zeros. The length of the
+    file does not change."""
     signature = base64.b64encode(bytes(64)).decode().encode()
     text = b'{"__metadata__":{"__signature__":"' + signature + b'","a":' + inner
     text += b" " * (length // 8 * 8 - len(text) - 2) + b"}}"
@@ -430,7 +431,7 @@ def main() -> int:
                 for row, good in compared(case, pathlib.Path(name)):
                     print(row, flush=True)
                     bad += not good
-    print(f"\n{bad} forgeries needed more than {MOST_TIME} times the time, or more memory, than an authentic file")
+    print(f"\n{bad} forgeries took more than {MOST_TIME} times as long as the authentic file, or needed more memory")
     return bad != 0
 
 

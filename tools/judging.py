@@ -12,16 +12,18 @@ from threading import Lock
 
 from switched_tests import Case, Program, Tests, batches
 
-# Time limits in seconds for rounds of tests with one mutant at a time. The quickest tests run first.
+# Tests with one mutant at a time run in rounds, the quickest tests first. These are the total times in seconds of the
+# tests up to the end of each round, as measured without a mutant.
 AT_ONCE = (1, 5, 20)
-# Time limit in seconds for tests that run in one process with all survivors.
+# Tests run with all survivors in batches, each in one process. This is the maximum total time in seconds of a batch's
+# tests, as measured without a mutant.
 LONGEST_BATCH = 30
 
 
 class Judge:
-    """`mutants` contains {"room", "file", "line", "before", "after"} by number. `results` receives the outcomes, by
-    number as text; existing entries are earlier outcomes. `keep` is called after each outcome. No test starts after the
-    time `end`."""
+    """`mutants` maps numbers to {"room", "file", "line", "before", "after"}. `results` maps the numbers, as text, to
+    outcomes. It contains earlier outcomes and receives new outcomes. `keep` is called after each outcome. No mutant and
+    no batch of tests starts after the time `end`."""
 
     def __init__(
         self, tests: Tests, mutants: dict[int, dict], results: dict[str, dict], end: float, keep: Callable[[], None]
@@ -35,8 +37,8 @@ class Judge:
         self.lock = Lock()
 
     def kills(self, case: Case, number: int) -> bool:
-        """Return whether a test detects a mutant: whether it fails with the mutant and passes without it. A test that
-        fails in both cases, such as a timed test on a busy machine, has not detected the mutant."""
+        """Return whether a test fails with a mutant and passes without the mutant. A test that fails in both cases,
+        such as a timed test on a busy machine, has not detected the mutant."""
         start = time.monotonic()
         failed = self.tests.fails(case, [number])
         with self.lock:
@@ -78,8 +80,8 @@ class Judge:
             self.keep()
 
     def alone(self, number: int, names: set[str]) -> None:
-        """Run the quickest tests of these programs with the mutant, or those of other programs if none of these tests
-        executes the mutant."""
+        """Run the quickest tests of these programs with the mutant. If none of their tests executes the mutant, run
+        tests of other programs."""
         if time.monotonic() >= self.end:
             return
         own = [case for case in self.reaching[number] if case.program.name in names] or self.reaching[number]

@@ -13,7 +13,7 @@ NAME = "mutants.tsv"
 
 
 def outcome_of(mutant: dict) -> str:
-    """Return the outcome of a mutant in a record; docs/robustness.md explains the terms."""
+    """Return the outcome of a mutant in a record. docs/robustness.md explains the outcomes."""
     if mutant["killed_by"]:
         return "since" if mutant.get("since") else "killed"
     return "may live" if mutant["because"] else "survived"
@@ -37,7 +37,7 @@ def read(folder: Path) -> list[dict]:
 
 
 def drawn(folder: Path) -> set[tuple[str, str]]:
-    """Return the files and lines of the mutants in all draws, including those in records."""
+    """Return the file and the line's text for each mutant of all draws, including the draws in records."""
     rows = read(folder)
     for path in folder.glob("mutants-*.json"):
         rows += rows_of(json.loads(path.read_text()))

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Measures whether the tests detect mutants. A mutant is one changed line; the tests that execute it run.
+"""Measures whether the tests detect mutants. A mutant is one changed line, and the tests that execute this line run.
 
 The quick tests of the line's room run with each mutant separately. All other tests of all rooms run with the surviving
 mutants together.
 
     tools/mutants.py --count 200               200 mutants, spread over the rooms of src, include and cli
-    tools/mutants.py --each 5 src/message/*.cpp  five mutants of each of these files; with --count, also others
+    tools/mutants.py --each 5 src/message/*.cpp  five mutants in each of these files; --count adds mutants in all rooms
     tools/mutants.py --count 20 --room batch   20 mutants of this room
     tools/mutants.py --wiping 25               25 mutants, each without a line that overwrites secrets
-    tools/mutants.py --list mutants.json       these mutants, in addition to drawn ones: [{"file", "line", "after"}]
+    tools/mutants.py --list mutants.json       the mutants [{"file", "line", "after"}], in addition to drawn mutants
     tools/mutants.py --again                   the survivors of the last run, with the current tests
-    tools/mutants.py --count 200 --draws 3     builds three draws together, from this seed and the next two
+    tools/mutants.py --count 200 --draws 3     builds three draws together, with --seed and the next two seeds
     tools/mutants.py --next                    the next of these draws, with the current tests
     tools/mutants.py --record                  writes the score to bench/results/robustness
 
@@ -79,7 +79,7 @@ ROOMS = {
     "include/warpaes": "hpp/test_hpp hpp/test_hpp_simulated streams/test_streams batch/test_abi_batch",
     "cli": f"{COMMAND}",
 }
-# Matches excluded lines and files: declarations only, the lab, benchmarks and third-party kernels.
+# Matches the excluded files: the headers for kernels, the C header (declarations only), and the command's benchmarks.
 NOT_HERE = re.compile(r"include/warpaes/device|include/warpaes/warpaes\.h$|cli/bench")
 # Matches lines that overwrite secrets. Without such a line, a secret remains in memory.
 WIPING = re.compile(
@@ -106,8 +106,8 @@ def is_code(line: str) -> bool:
 
 
 def may_compile(old: str, new: str) -> bool:
-    """Return whether a mutant may compile. The rules do not parse C++, so they mistake the brackets of templates for
-    comparisons."""
+    """Return whether a mutant may compile. universalmutator does not parse C++, so it mistakes the brackets of
+    templates for comparisons."""
     brackets = re.compile(r"\w<[\w:]|>[&*(\s]*\w*[>,(]")
     return len(brackets.findall(old)) == len(brackets.findall(new)) and not re.search(r"<=>|[<>]==|[-+]1\)_t", new)
 
@@ -124,7 +124,7 @@ def changed(file: str) -> dict[int, list[str]]:
         for path in sorted(Path(folder).glob("*.mutant.*")):
             mutated = path.read_text().splitlines()
             if len(mutated) != len(lines):
-                continue  # `break` or `continue` on a separate line
+                continue  # the mutant adds a line with `break` or `continue`
             for number, (old, new) in enumerate(zip(lines, mutated, strict=True)):
                 if old != new and is_code(old) and (may_compile(old, new) or "/*" in new):
                     by_line.setdefault(number + 1, []).append(new)
@@ -143,7 +143,7 @@ class Draw:
             self.known |= zip(todo, pool.map(changed, todo), strict=True)
 
     def of(self, file: str) -> list[dict]:
-        """Return the candidates for every line that has any, in random order."""
+        """Return one mutant of each line that has mutants and is not in an earlier draw, in random order."""
         lines = (ROOT / file).read_text().splitlines()
         chosen = [
             {
@@ -168,15 +168,15 @@ class Draw:
         total = sum(sum(files.values()) for files in sizes.values())
         chosen: list[str] = []
         for files in sizes.values():
-            # The number depends on the room's size, but every room gets at least a few mutants.
+            # The number depends on the room's size, but is at least eight.
             share = max(8, round(count * sum(files.values()) / total)) if len(rooms) > 1 else count
             chosen += self.generator.choices(list(files), weights=list(files.values()), k=share)
         self.look_at(chosen)
         return [self.of(file) for file in chosen]
 
     def of_wiping(self, count: int) -> list[list[dict]]:
-        """Return mutants that delete lines that overwrite secrets. Each line has one candidate. The result contains
-        more candidates than requested, because some may be skipped."""
+        """Return `count` lists of mutants that delete a line that overwrites secrets. Each line has one mutant. The
+        lists contain more mutants than needed, because some may be skipped."""
         found = []
         for file in (file for room in ROOMS for file in files_of(room)):
             for number, line in enumerate((ROOT / file).read_text().splitlines(), 1):
@@ -238,7 +238,8 @@ def store_state(tree: Tree, state: dict) -> None:
 
 
 def load(tree: Tree, state: dict) -> None:
-    """Return the slots of the last run, with the current positions of their lines. Deleted lines are omitted."""
+    """Add the slots of the last run to the tree, with the current positions of their lines. Deleted lines are
+    omitted."""
     tree.passed_over = state["passed_over"]
     for saved in state["slots"]:
         mutant, switch = saved["mutant"], Switch(**saved["switch"])
@@ -289,12 +290,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="seed of the draw (%(default)s)")
     parser.add_argument("--jobs", type=int, default=2, help="number of concurrent tests (%(default)s)")
     parser.add_argument(
-        "--minutes", type=float, default=600, help="do not start a mutant after this time (%(default)s)"
+        "--minutes", type=float, default=600, help="do not start a mutant after this many minutes (%(default)s)"
     )
     parser.add_argument("--record", action="store_true", help="write the score to bench/results/robustness")
     arguments = parser.parse_args()
     end = time.monotonic() + 60 * arguments.minutes
-    # Shells start background jobs with SIGINT ignored; restore it for tests that send SIGINT.
+    # Shells start background jobs with SIGINT ignored. Restore the handler for tests that send SIGINT.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     subprocess.run([ROOT / "tools/setup", "mutants"], check=True)
     BUILD.mkdir(parents=True, exist_ok=True)
@@ -333,7 +334,7 @@ def main() -> int:
     mutants = {slot.number: {"room": room_of(slot.mutant["file"]), **slot.mutant} for slot in todo}
     judge = Judge(tests, mutants, state["results"], end, lambda: store_state(tree, state))
     of_room = {room: {program.name for program in tests.programs(ROOMS[room].split())} for room in ROOMS}
-    # The order does not favour any room, so a stopped run has judged a fair sample.
+    # The order is random, so the mutants that a stopped run has judged are a fair sample of all rooms.
     fresh = [slot.number for slot in todo if str(slot.number) not in state["results"]]
     random.Random(state["seed"]).shuffle(fresh)
     taken = {program.name: sum(c.seconds for c in tests.cases.values() if c.program is program) for program in programs}

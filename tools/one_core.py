@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Measures one core with messages of 64 bytes to 64 MiB, compared with ipsec-mb, libcrypto and memcpy:
-bench/one_core.cpp.
+"""Runs bench/one_core, which measures one core with messages of 64 bytes to 64 MiB, compared with ipsec-mb, libcrypto
+and memcpy.
 
 Prints the table and stores a record in bench/results/one_core.
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Measures reads of encrypted Parquet through the plain view, compared with pyarrow's own decryption and with the
-unencrypted file.
+"""Measures reads of encrypted Parquet through the plain view, compared with pyarrow's own decryption and with reads of
+the unencrypted file.
 
 Prints the table and stores a record in bench/results/parquet.
 
@@ -33,7 +33,7 @@ from recording import ROOT, processor, save, stamp
 ROWS = 2_000_000
 SAMPLES = 12
 NUMBERS = ["integer", "real"]
-#: For each file: the encrypted columns (None means all), the key length in bytes, and the writer's options.
+#: For each file: its columns (None means all), the key length in bytes, and the writer's options.
 FILES: dict[str, tuple[list[str] | None, int, dict[str, Any]]] = {
     "numbers, pages of 1 MiB": (NUMBERS, 16, {"compression": "none", "use_dictionary": False}),
     "numbers, pages of 1 MiB, AES-256": (NUMBERS, 32, {"compression": "none", "use_dictionary": False}),
@@ -80,7 +80,7 @@ def write(folder: Path) -> None:
 
 
 def ways(folder: Path, number: int, key: bytes, threads: bool) -> dict[str, Callable[[], Any]]:
-    """Return the calls to compare. All readers return the same table."""
+    """Return the calls to compare. All calls return the same table."""
     clear, encrypted = map(str, paths(folder, number))
 
     def decrypted() -> Any:
@@ -138,7 +138,7 @@ def measured_on(folder: str, cores: set[int]) -> list[dict]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    # The program runs itself with this option once for each number of processors, because pyarrow sizes its pools at
+    # The program runs itself with this option for each number of cores, because pyarrow sets the size of its pools at
     # startup.
     parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures every path through the library and marks where a curve dips.
+"""Measures every path through the library and marks the dips in each curve.
 
 Runs bench/path_sweep over modes, sizes, numbers of keys, kinds of memory and kinds of calls, with authentic and with
 forged messages, on a GPU if there is one. Prints one curve per line, from small messages to large messages, and marks
@@ -7,7 +7,7 @@ its dips: sizes that are more than a tenth slower than a smaller size. Stores a 
 
     tools/path_sweep.py                    uses the cuda preset if there is a GPU
     tools/path_sweep.py --no-build BUILD   uses the programs in a build folder
-    tools/path_sweep.py --quick            measures a few sizes, in seconds
+    tools/path_sweep.py --quick            measures a few sizes within seconds, and stores no record
 
 Without a git repository, WARPAES_COMMIT names the commit, and WARPAES_DIRTY=1 marks uncommitted changes.
 """

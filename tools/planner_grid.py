@@ -2,11 +2,11 @@
 """Calibrates this machine, measures every backend over the planner's grid, and stores a record of the calibration and
 the measurements.
 
-    tools/planner_grid.py                 builds the default preset, with CUDA if there is a GPU
-    tools/planner_grid.py --build build/cuda  uses the programs in that folder
+    tools/planner_grid.py                     builds the default preset, with CUDA if there is a GPU
+    tools/planner_grid.py --build build/cuda  uses the programs in build/cuda
 
-The record goes to bench/results/planner; `make docs` generates the figures of docs/planner.md from it. The calibration
-is stored in the record, not in the library's default location. Arguments after -- are passed to `warpaes plan --grid`.
+The record goes to bench/results/planner, and `make docs` generates the figures of docs/planner.md from it. The
+calibration of this machine is not changed. Arguments after -- are passed to `warpaes plan --grid`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main() -> int:
         print(f"calibrated in {calibration['seconds']:.1f} s", flush=True)
         costs = json.loads(Path(f"{folder}/calibration.json").read_text())
         grid = Path(folder) / "grid.json"
-        # A machine without a GPU has fewer kinds of memory to measure, so a second key length is added there.
+        # A machine without a GPU has fewer kinds of memory to measure, so a second key length is measured.
         keys = [] if gpu or "--key-bits" in options.grid else ["--key-bits", "128,256"]
         subprocess.run([warpaes, "plan", "--grid", "-o", grid, *keys, *options.grid], env=environment, check=True)
         measured = json.loads(grid.read_text())

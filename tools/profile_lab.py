@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """Profiles the lab's kernels with Nsight Compute and stores the counts. Covers the thirteen kernels of
-N.implementations, the three schemes of G.schemes with tables in constant and in shared memory, and these schemes by
-text length with tables in constant memory.
+N.implementations, the three schemes of G.schemes with tables in constant and in shared memory, and these schemes at
+several text lengths with tables in constant memory.
 
-A kernel's profile is taken from its fastest launch while its experiment verifies every kernel. The thirteen kernels are
-launched with three numbers of threads each. The profile contains instructions, shared and constant memory accesses,
-occupancy, and the reasons for warp stalls. The record goes to bench/results/lab. `make docs` generates
-docs/lab-profile.md from it and the lab's newest record. Metrics that this GPU lacks are omitted.
+ncu profiles the launches with which an experiment verifies its kernels. N.implementations launches each kernel with up
+to three numbers of threads, and the fastest launch is stored. A profile contains instructions, accesses to shared and
+constant memory, occupancy, and the reasons for warp stalls. Metrics that the GPU does not support are omitted. The
+record goes to bench/results/lab. `make docs` generates docs/lab-profile.md from it and from the lab's newest record.
 
     tools/profile_lab.py                     runs on a machine with a GPU and ncu
     tools/profile_lab.py --no-build          uses the programs in build/cuda, built on another machine
-    tools/profile_lab.py --csv FILE          reads the output of `ncu --csv --page raw` for the thirteen, and with
-                                             --schemes-csv FILE for the schemes
+    tools/profile_lab.py --csv FILE          reads the output of `ncu --csv --page raw` for the thirteen kernels from a
+                                             file; --schemes-csv FILE reads the output for the schemes
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from recording import ROOT, environment_of, find_gpu, save, stamp
 KERNELS = 13
 LAUNCHES = 3 * KERNELS  # N.implementations verifies each kernel with at most three numbers of threads
 TEXT_BYTES = 256 << 20  # the text length in N.implementations
-# The order at the start of G.schemes.
+# The first six launches of G.schemes, in this order.
 SCHEMES = [(scheme, tables) for tables in ("constant", "shared") for scheme in (1, 2, 3)]
 SCHEMES_TEXT_BYTES = 128 << 20
 # After these six launches, [G]'s text lengths follow. At each length, the three schemes run with tables in constant
@@ -98,16 +98,16 @@ def known_metrics(text: str) -> set[str]:
 
 
 def metrics_to_ask(known: set[str]) -> list[str]:
-    """Return the metrics to request: those that the GPU supports, or all of them if it does not list any. Launch
-    metrics are constants, which ncu does not list."""
+    """Return the metrics to request: the metrics in `known`, or all of them if `known` contains none. Launch metrics
+    are constants, which ncu does not list."""
     asked = [*METRICS.values(), *STALL_METRICS.values()]
     listed = [name for name in asked if name.split(".")[0] in known]
     return [name for name in asked if not listed or name.startswith("launch__") or name in listed]
 
 
 def kernel_number(name: str) -> int | None:
-    """Return a kernel's number among the thirteen, counted from 1. It is the position in the catalogue and the kernel's
-    template argument."""
+    """Return a kernel's number among the thirteen, counted from 1, or None. The kernel's template argument is its
+    position in the catalogue, counted from 0."""
     found = re.search(r"variant_kernel(?:<(?:\([a-z ]+\))?(\d+)[a-zA-Z]*>|ILm(\d+)E)", name)
     place = int(found[1] or found[2]) if found else KERNELS
     return place + 1 if place < KERNELS else None
@@ -137,7 +137,7 @@ FACTORS = {
 
 
 def value_of(text: str, unit: str) -> float | None:
-    """Convert "1,234.5" to a number; "n/a", "" and "(!) n/a" to None."""
+    """Convert a text such as "1,234.5" to a number in base units, and "n/a", "" and "(!) n/a" to None."""
     try:
         number = float(text.replace(",", ""))
     except ValueError:
@@ -239,7 +239,7 @@ def main() -> int:
 
     gpu, ncu = find_gpu(), find_ncu()
     if gpu is None or (ncu is None and not options.csv):
-        missing = "nvidia-smi shows no GPU here" if gpu is None else "ncu is missing; Nsight Compute includes it"
+        missing = "nvidia-smi shows no GPU" if gpu is None else "ncu is missing; Nsight Compute includes it"
         print(f"profile_lab: {missing}", file=sys.stderr)
         return 1
     build = options.build.resolve()
@@ -266,11 +266,11 @@ def main() -> int:
     print(path)
     absent = sorted(set(range(1, KERNELS + 1)) - {kernel["number"] for kernel in kernels})
     if absent:
-        print(f"profile_lab: ncu did not report {', '.join(map(str, absent))}", file=sys.stderr)
+        print(f"profile_lab: ncu did not report the kernels {', '.join(map(str, absent))}", file=sys.stderr)
     if len(schemes) < len(SCHEMES):
         print(f"profile_lab: ncu did not report {len(SCHEMES) - len(schemes)} of the schemes' kernels", file=sys.stderr)
     if len(by_size) < len(SIZES):
-        print(f"profile_lab: ncu printed {len(by_size)} of {len(SIZES)} launches by length", file=sys.stderr)
+        print(f"profile_lab: ncu reported {len(by_size)} of {len(SIZES)} launches by text length", file=sys.stderr)
     return 1 if absent or len(schemes) < len(SCHEMES) or len(by_size) < len(SIZES) else 0
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the speed of the provider with that of OpenSSL's default provider, in one process.
+"""Compares the speed of the provider and of OpenSSL's default provider in one process.
 
 `make provider-bench` builds the provider and runs this program. Stores a record in bench/results/provider.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the Python package with pyca/cryptography, Tink's library and cryptotensors, in one process.
+"""Compares the Python package with pyca/cryptography, Tink's library, cryptotensors and NumPy, in one process.
 
 Prints the table and stores a record in bench/results/python.
 
@@ -35,8 +35,8 @@ KEY, NONCE = bytes(range(32)), bytes(range(12))
 SIZES = (64, 1 << 10, 16 << 10, 1 << 20, 64 << 20)
 FILE_BYTES = 1 << 30
 MODEL_BYTES = 256 << 20
-#: Numbers of tensors in a 256 MiB model: with long tensors, with tensors of the largest size that malloc reuses, and
-#: with short tensors.
+#: Numbers of tensors in a model of 256 MiB: long tensors, tensors of the largest size that malloc reuses, and short
+#: tensors.
 MODELS = (8, 512, 4096)
 PIECE_BYTES = 1 << 20
 SAMPLES = 7
@@ -44,12 +44,11 @@ CORES = len(os.sched_getaffinity(0))
 
 
 def seconds_of(actions: dict, calls: int, samples: int = SAMPLES, *, repeated: bool = False) -> dict:
-    """Measure the subjects in turns and return the shortest sample of each, because other work on the machine only
-    lengthens samples. With ``repeated``, a subject is called once before it is measured, so that it reuses the pages
-    that it freed.
+    """Measure the subjects in turns and return the shortest sample of each subject, because other work on the machine
+    only lengthens samples.
 
-    Otherwise, its first call after another subject would also measure how a virtual machine's host reclaims free
-    memory.
+    With ``repeated``, each sample follows another call of the same subject, and reuses the pages that this call freed.
+    Otherwise, the sample would include the time that a virtual machine's host needs to return reclaimed memory.
     """
     taken: dict = {name: [] for name in actions}
     for _ in range(samples):
@@ -64,7 +63,8 @@ def seconds_of(actions: dict, calls: int, samples: int = SAMPLES, *, repeated: b
 
 
 def row(what: str, size: int, other: str, times: dict) -> dict:
-    """``times`` contains "ours" and "theirs" and, for the same bytes unencrypted, "clear", "clear_all" and "dd"."""
+    """Return the row of a record. ``times`` contains "ours" and "theirs", and may contain "clear", "clear_all" and "dd"
+    for the same bytes without encryption."""
     made = {"what": what, "bytes": size, "other": other, "seconds": times["ours"], "other_seconds": times["theirs"]}
     return made | {f"{name}_seconds": times[name] for name in ("clear", "clear_all", "dd") if name in times}
 
@@ -73,7 +73,7 @@ def row(what: str, size: int, other: str, times: dict) -> dict:
 
 
 def by_all_cores(size: int, move: Callable[[int, int], None]) -> None:
-    """Call ``move(begin, end)`` for every piece of this size, with one thread per core."""
+    """Call ``move(begin, end)`` for every piece of ``size`` bytes, with one thread per core."""
     pieces = iter(range(0, size, PIECE_BYTES))
     turn = threading.Lock()
 
@@ -163,7 +163,7 @@ def stream_rows() -> list[dict]:
     handle = json_proto_keyset_format.parse(keyset.to_json().decode(), secret_key_access.TOKEN)
     primitive = handle.primitive(streaming_aead.StreamingAead)
     data = os.urandom(FILE_BYTES)
-    room = bytearray(data)  # written to before, as in all calls but the first
+    room = bytearray(data)  # its pages are allocated, as they are for a buffer that is used repeatedly
 
     def read_into(file: BinaryIO, size: int) -> None:
         at, view = 0, memoryview(room)
@@ -207,7 +207,7 @@ def stream_rows() -> list[dict]:
                     (copy_by_all_cores if here else read_by_all_cores)(plain, to, FILE_BYTES)
 
                 actions = {"ours": ours, "theirs": theirs, "clear": in_clear}
-                if read is not read_in_pieces:  # only one thread calls it
+                if read is not read_in_pieces:  # a loop over pieces runs in one thread
                     actions["clear_all"] = by_all
                 if not here:
                     actions["dd"] = lambda plain=plain: dd(f"if={plain}", "of=/dev/null")
@@ -239,7 +239,7 @@ def weights_rows() -> list[dict]:
 
 
 def model_rows(count: int, keys: dict, save_file: Any, load_file: Any) -> list[dict]:
-    """Return the header of a model with this number of equally sized tensors."""
+    """Measure saving and loading of a model with this number of equally sized tensors."""
     import numpy as np
 
     tensors = {f"layer {i}": np.frombuffer(os.urandom(MODEL_BYTES // count), "f4") for i in range(count)}

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the README's commands on a terminal and records the session in bench/results/demo. `make docs` draws
-docs/demo.svg from it. The commands run twice.
+docs/demo.svg from the record.
 
-The second run is recorded, because the first run fills the page cache.
+The commands run twice, and the second run is recorded, because the first run fills the page cache.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ STEPS = (
 
 
 def run_on_terminal(command: str, folder: Path, environment: dict) -> tuple[list, int]:
-    """Run a command and return its exit status and the pieces of its terminal output, each with the time in seconds."""
+    """Run a command. Return the pieces of its terminal output, each with the time in seconds, and its exit status."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
     start, events = time.monotonic(), []
@@ -52,7 +52,7 @@ def run_on_terminal(command: str, folder: Path, environment: dict) -> tuple[list
                 raise RuntimeError(f"no output for a minute: {command}")
             try:
                 piece = os.read(master, 65536)
-            except OSError:  # no process holds the other end
+            except OSError:  # no process has the terminal open any longer
                 break
             if not piece:
                 break
@@ -79,7 +79,7 @@ def session(warpaes: Path, place: Path, size: int) -> list[dict]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mib", type=int, default=2048, help="size of the file (%(default)s)")
+    parser.add_argument("--mib", type=int, default=2048, help="size of the file in MiB (%(default)s)")
     size = parser.parse_args().mib << 20
     warpaes, place = ROOT / "build/default/cli", Path("/dev/shm")
     if shutil.disk_usage(place).free < 3 * size:

@@ -1,6 +1,7 @@
 """Rewrites records of measurements in the format that this repository stores, with one line per row.
 
-Measuring programs import this module for a record's file and the fields that identify it (commit, date, machine).
+Measuring programs import this module to write records, and to add the fields that identify a record (commit, date,
+machine).
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def commit() -> tuple[str, bool]:
 
 
 def stamp() -> dict:
-    """Return the current time and the commit and state of the tree."""
+    """Return the current time, the commit, and whether the tree has uncommitted changes."""
     sha, dirty = commit()
     date = f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
     return {"date": date, "commit": sha, "dirty": dirty}
@@ -67,7 +68,7 @@ def machine(record: dict) -> str:
 
 
 def text_of(value, depth: int = 0) -> str:
-    """Return JSON. Each object or list of at most 600 characters is on one line."""
+    """Return a value as JSON. An object or list of at most 600 characters is on one line."""
     line = json.dumps(value, ensure_ascii=False)
     if len(line) + depth <= 600 or not value or not isinstance(value, (dict, list)):
         return line
@@ -84,7 +85,7 @@ def host() -> dict:
 
 
 def built(folder: Path | None, gpu: dict | None, *targets: str) -> Path:
-    """Return the folder of an existing build, or build the targets and return their folder."""
+    """Return `folder` if it is not None. Otherwise, build the targets and return the folder of the build."""
     if folder is not None:
         return folder
     build = ROOT / "build" / ("cuda" if gpu else "default")
@@ -93,8 +94,8 @@ def built(folder: Path | None, gpu: dict | None, *targets: str) -> Path:
 
 
 def save(record: dict, name: str, folder: Path) -> Path:
-    """Round a record and write it to ``folder``, which is created if necessary. In name order, a machine's newest
-    record is the last."""
+    """Round a record and write it to ``folder``, which is created if necessary. Sorted by file name, the newest record
+    of a machine is the last."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{slug}-{record['date'].replace(':', '')}.json"
@@ -103,7 +104,8 @@ def save(record: dict, name: str, folder: Path) -> Path:
 
 
 def environment_of(build: Path) -> dict:
-    """Return an environment that lets programs from another machine's build find their library."""
+    """Return the environment for programs of a build, with the path of their library. The build may come from another
+    machine."""
     paths = [str(build / "src/capi"), os.environ.get("LD_LIBRARY_PATH", "")]
     return os.environ | {"LD_LIBRARY_PATH": ":".join(filter(None, paths))}
 

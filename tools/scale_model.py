@@ -19,14 +19,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 INPUTS = ROOT / "bench/scale/inputs.json"
 RECORDS = ROOT / "bench/results/bulk"
-#: Constants of bulk: the size of a range or part, and the numbers of concurrent ranges or parts and of concurrent
-#: objects per worker.
+#: Constants of bulk: the size of a range or part, the number of concurrent ranges or parts of an object, and the number
+#: of concurrent objects per worker.
 WINDOW, REQUESTS, THREADS = 8 << 20, 16, 32
 
 
 @dataclass(frozen=True)
 class Costs:
-    """A worker's measured processor time in seconds, per object regardless of its size and per byte."""
+    """The measured processor times in seconds. A worker's time for an object is a constant plus a time per byte."""
 
     per_object: float
     per_byte: float
@@ -40,12 +40,12 @@ class Costs:
 
 
 def has_costs(record: dict) -> bool:
-    """Return whether a record has processor times. The earliest records lack them."""
+    """Return whether a record contains processor times. The earliest records do not contain them."""
     return "tls" in record
 
 
 def costs_of(record: dict, tls: bool) -> Costs:
-    """Read the figures from a record of tools/bulk_bench.py."""
+    """Compute the costs from a record of tools/bulk_bench.py."""
     copied = next(row for row in record["large"] if row["what"] == "encrypt, object store to object store")
     small = record["small"][0]
     start = record["start"]["cpu"]
@@ -63,13 +63,13 @@ class Limit:
 
 
 def requests_of(size: int) -> tuple[int, int]:
-    """Return the number of reads and writes for an object of this size."""
+    """Return the numbers of reads and of writes for an object of this size."""
     parts = max(1, -(-size // WINDOW))
     return parts, 1 if parts == 1 else parts + 2
 
 
 def limits_of(size: int, instance: dict, inputs: dict, costs: Costs) -> list[Limit]:
-    """Return the rate at which each of one machine's resources limits it, with one worker per core."""
+    """Return the limit that each resource of a machine sets, with one worker per core."""
     store, cores = inputs["store"], instance["vcpus"]
     bandwidth = instance["gigabits"] * 1e9 / 8 * inputs["network_share"]
     first, stream = store["first_byte_seconds"], store["stream_bytes_per_second"]
@@ -172,7 +172,7 @@ def checks_of(record: dict) -> list[Check]:
 
 
 def newest(folder: Path = RECORDS) -> dict | None:
-    """Return the newest record with the model's inputs, preferably of a quiet machine."""
+    """Return the newest record with processor times, preferably from a quiet machine."""
     records = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))] if folder.exists() else []
     return max(
         (record for record in records if has_costs(record)),
@@ -192,7 +192,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", type=Path, help="record of tools/bulk_bench.py (default: the newest)")
     parser.add_argument(
-        "--inputs", type=Path, default=INPUTS, help="machines, prices, latencies (default: %(default)s)"
+        "--inputs", type=Path, default=INPUTS, help="file with machines, prices and latencies (default: %(default)s)"
     )
     parser.add_argument("--bytes", type=float, default=1e14, help="bytes of the dataset (default: %(default).0e)")
     parser.add_argument("--object", type=size, default=8 << 20, help="size of an object (default: 8M)")

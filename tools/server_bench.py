@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Measures the processor time of nginx for TLS, with and without the provider.
 
-`make server-bench` builds the provider and runs this program, which requires nginx and curl. Two servers run at the same
-time: one with OpenSSL's default provider and one with warpaes. They deliver the same file from a tmpfs to curl in turn.
-Stores a record in bench/results/server.
+`make server-bench` builds the provider and runs this program, which requires nginx and curl. Two servers run at the
+same time: one with OpenSSL's default provider and one with warpaes. They deliver the same file from a tmpfs to curl in
+turn. Stores a record in bench/results/server.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measures encrypted models and KV blocks on a GPU and compares them with loaders of unencrypted models in the same
-run.
+"""Measures loads of encrypted models and copies of encrypted KV blocks on a GPU. Compares them in the same run with
+loaders of unencrypted models and with plain copies.
 
 Prints the rows and stores a record in bench/results/serving. Needs PyTorch, safetensors and cryptography. Parts that
-need fastsafetensors, runai_model_streamer, kvikio or transformers are skipped if these are not installed. The record
-lists the skipped parts in `left_out`.
+need fastsafetensors, runai_model_streamer, kvikio or transformers are skipped if the package is not installed. The
+record lists the skipped parts in `left_out`.
 
     PYTHONPATH=build/cuda/python python3 tools/serving_bench.py
 
@@ -220,7 +220,7 @@ def by_kvikio(bench: Bench) -> dict[str, Any]:
 
 
 def ways(bench: Bench) -> dict[str, Callable[[], dict[str, Any]]]:
-    """Return the loaders by name, with ", in clear" appended for unencrypted files."""
+    """Return the loaders by name. The names of loaders for unencrypted files end with ", in clear"."""
     found: dict[str, Callable[[], dict[str, Any]]] = {
         "safetensors.torch.load_file, in clear": lambda: by_safetensors(bench),
         "fastsafetensors, fastsafe_open, in clear": lambda: by_fastsafetensors(bench),
@@ -251,7 +251,7 @@ def check(bench: Bench, what: str, found: dict[str, Any], tensors: dict[str, Any
     elif found.keys() != tensors.keys() or not all(
         torch.equal(found[name].to(bench.device), tensor) for name, tensor in tensors.items()
     ):
-        raise ValueError("other tensors")
+        raise ValueError("the tensors differ")
 
 
 def model_loads(bench: Bench, tensors: dict[str, Any]) -> None:
@@ -320,8 +320,8 @@ def scanned(bench: Bench) -> None:
 
 
 def scan_here(folder: Path, reader: str, device: str) -> None:
-    """Search for plaintext during the load, between shards and after the load, and, as a check of the scan, in a copy
-    of the weights."""
+    """Load the model and search this process's memory for plaintext: while pieces are read, between two tensors, and
+    after the load. As a check of the scan, also search while the memory contains a copy of the weights."""
     scan = host_scan.Scan(np.load(folder / "needles.npy"))
     pinned: list[Any] = []
     real_empty, found = torch.empty, []
@@ -368,8 +368,8 @@ def scan_here(folder: Path, reader: str, device: str) -> None:
 
 
 def vllm_chunks(bench: Bench, plain: torch.Tensor) -> dict[str, Callable[[], Any]]:
-    """Measure and check transfers of the same blocks as vLLM chunks. Each chunk contains the pages of up to 32 layers.
-    Without vLLM, the tests' classes with the same interface are used."""
+    """Check transfers of the same blocks as vLLM chunks, and return the transfers to measure. Each chunk contains the
+    pages of up to 32 layers. If vLLM is not installed, classes of the tests with the same interface replace it."""
     if importlib.util.find_spec("vllm") is None:
         sys.path.append(str(ROOT / "tests/python"))
         importlib.import_module("made_up_vllm").install()
@@ -482,10 +482,10 @@ def versions() -> dict[str, str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda", help="PyTorch's name of the device (%(default)s)")
-    parser.add_argument("--gib", type=float, default=4.0, help="minimum size of the model (default: 4)")
+    parser.add_argument("--gib", type=float, default=4.0, help="minimum size of the model in GiB (default: 4)")
     parser.add_argument("--samples", type=int, default=5, help="number of samples per row (%(default)s)")
     parser.add_argument("--blocks", type=int, default=16, help="number of KV blocks (%(default)s)")
-    parser.add_argument("--block-kib", type=int, default=8 << 10, help="size of a KV block (%(default)s)")
+    parser.add_argument("--block-kib", type=int, default=8 << 10, help="size of a KV block in KiB (%(default)s)")
     parser.add_argument(
         "--folder",
         type=Path,

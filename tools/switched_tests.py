@@ -112,7 +112,8 @@ class Tests:
         self.listed: list[dict] = []
 
     def programs(self, tests: Iterable[str]) -> list[Program]:
-        """Return the tests: GoogleTest programs below build/tests, or "^names" of ctest."""
+        """Return the programs for `tests`. A test is a GoogleTest program below build/tests, or a pattern for names of
+        ctest's tests, which starts with "^"."""
         found: dict[str, Program] = {}
         for test in tests:
             for program in self.of_ctest(test) if test.startswith("^") else [self.of_gtest(test)]:
@@ -233,7 +234,7 @@ class Tests:
     # The mutants that the cases execute.
 
     def built(self, program: Program) -> int:
-        """Return the modification time of the program."""
+        """Return the newest modification time of the program, the shared libraries and the command."""
         made = [path for path in self.build.glob("*.so*") if path.is_file()] + list(self.build.glob("cli/warpaes"))
         made += [Path(part) for part in program.command if part.startswith("/") and Path(part).is_file()]
         return max(path.stat().st_mtime_ns for path in made)
@@ -269,7 +270,7 @@ class Tests:
             list(pool.map(lambda item: one(*item), todo))
         for case, built in todo:
             if known[str(case)]["fails"]:
-                one(case, built)  # the case may fail only together with other cases
+                one(case, built)  # the case may fail only while other cases run
         known_in.write_text(json.dumps(known))
         for case in chosen:
             of_it = known[str(case)]

@@ -1,4 +1,4 @@
-"""Builds a copy of the tree with switches for its mutants (switches.py) and runs its tests."""
+"""Builds a copy of the tree with switches for its mutants (switches.py)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PRESET = "cpu-only"
 
 
 class Slot:
-    """A position in the sample, with its candidates in order and the current candidate."""
+    """A position in the sample. The first of its candidates is the current mutant."""
 
     def __init__(self, number: int, candidates: list[dict]):
         self.number, self.candidates = number, candidates
@@ -74,7 +74,8 @@ class Tree:
         return False
 
     def refuse(self, slot: Slot) -> None:
-        """Drop the current candidate, because its switch does not compile."""
+        """Drop the current switch, because it does not compile. Use the mutant's next switch, or else the next
+        candidate."""
         slot.ways.pop(0)
         if not slot.ways:
             self.pass_over(slot, "does not compile with a switch")
@@ -112,8 +113,8 @@ class Tree:
             sys.exit(f"mutants: cannot configure the copy\n{done.stdout}{done.stderr}")
 
     def blamed(self, output: str) -> set[Slot]:
-        """Return the mutants that cause the compiler's errors. The line of an error identifies the mutant, or otherwise
-        the lines in its notes."""
+        """Return the mutants that cause the compiler's errors. The line of an error identifies the mutant. If no mutant
+        is on this line, the lines in the error's notes identify it."""
         spans: dict[str, list[tuple[range, Slot]]] = {}
         for slot in self.slots:
             text = self.code(slot.mutant["file"]).text
@@ -132,14 +133,14 @@ class Tree:
         return found
 
     def mentioned(self, output: str) -> set[Slot]:
-        """Return the mutants on all lines reported for a failed object. For constant expressions, the mutant's line
-        precedes the error."""
+        """Return the mutants on all lines that the compiler reports for the failed objects. For errors in constant
+        expressions, the mutant's line is reported before the error."""
         failed = re.findall(r"^FAILED: .*?(?=^\[\d+/|\Z)", output, re.MULTILINE | re.DOTALL)
         return self.blamed("".join("error: " + line + "\n" for block in failed for line in block.splitlines()))
 
     def check(self, done: bool = False) -> None:
-        """Compile the changed files without generating code, which is quick. A changed header is compiled through one
-        file that includes it. With `done`, skip files that compiled before."""
+        """Check the syntax of the changed files, and replace switches that do not compile. A changed header is checked
+        through a file that includes it. With `done`, record that all files compile and do not check them."""
         commands = {
             os.path.relpath(os.path.join(entry["directory"], entry["file"]), self.folder): entry
             for entry in json.loads((self.build / "compile_commands.json").read_text())
@@ -191,8 +192,8 @@ class Tree:
         return done.stderr if done.returncode != 0 else ""
 
     def make(self, targets: list[str], keep: Callable[[], None], checked: bool = False) -> None:
-        """Build, and replace each switch that does not compile. `checked` means that all switches are known to compile.
-        `keep` is called before slow steps."""
+        """Build the targets, and replace each switch that does not compile. `checked` means that all switches are known
+        to compile. `keep` is called before each build."""
         while True:
             self.check(checked)
             checked = False

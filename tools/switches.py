@@ -1,5 +1,5 @@
-"""Adds mutants with switches to a source, so that one build contains many changed lines. WARPAES_MUTANT selects the
-mutants of a process, such as "7" or "7,12".
+"""Adds mutants with switches to a source, so that one build contains many changed lines. The environment variable
+WARPAES_MUTANT selects the active mutants of a process, such as "7" or "7,12".
 
 A changed statement becomes `if (warpaes_mutant(7)) { changed } else { original }`, and a changed expression becomes
 `(warpaes_mutant(7) ? (changed) : (original))`, on the same lines. Code that the compiler evaluates (constants, types,
@@ -35,7 +35,7 @@ struct warpaes_active_mutants {
 };
 inline const warpaes_active_mutants warpaes_active;
 
-// A byte for each mutant, in a file: which of them this process and its children came by.
+// Contains a byte for each mutant, in a file. The byte is 1 if this process or its children executed the mutant.
 inline unsigned char* const warpaes_reached_mutants = []() -> unsigned char* {
     const char* path = ::getenv("WARPAES_MUTANTS_REACHED");
     const int file = path != nullptr ? ::open(path, O_RDWR | O_CLOEXEC) : -1;
@@ -138,7 +138,7 @@ class Code:
         return " ".join(self.words[begin:end])
 
     def head(self, i: int) -> list[str]:
-        """Return the tokens before token i, from the start of its statement."""
+        """Return the tokens of a statement before token i, without the contents of parentheses and brackets."""
         words: list[str] = []
         i -= 1
         while i >= 0 and self.words[i] not in {";", "}"} and not self.words[i].lstrip().startswith("#"):
@@ -177,17 +177,17 @@ class Code:
 
 @dataclass
 class Switch:
-    """A replacement of a part of the text, without the mutant's number."""
+    """A replacement of a part of the text. The mutant's number is inserted later."""
 
     begin: int
     end: int
     before: str
-    after: str  # "%d" stands for the number
+    after: str  # "%d" stands for the mutant's number
 
 
 @dataclass
 class Finder:
-    """Finds the switches that a changed line may become, with the best switch first."""
+    """Finds the switches that can implement a changed line, with the best switch first."""
 
     old: Code
     new: Code
@@ -204,7 +204,7 @@ class Finder:
         self.same = old == new
 
     def is_code(self) -> bool:
-        """Return whether the text could compile at all."""
+        """Return whether the changed line might compile."""
         if self.same:
             return False
         old, new = (
@@ -239,7 +239,7 @@ class Finder:
             at = self.old.tokens[self.first]
             if self.old.text[at.begin - 1] not in " (!" and self.old.text[at.end] in " )>,":
                 return False
-        # brackets of a template
+        # changed brackets of a template
         of_template = {"<", ">", ">>"} & set(before[:1]) and after[:1] != before[:1]
         return not of_template or self.old.text[self.old.tokens[self.first].begin - 1] == " "
 
@@ -394,7 +394,8 @@ class Finder:
         after = self.new.on_one_line(begin, end + self.more)
         before = self.old.part(begin, end)
         if after.strip() in {"", ";"} and self.ends_function(begin, end):
-            # Without the trap, the compiler would assume that this point is never reached.
+            # Without the trap, the function could end without `return`, so the compiler would assume that the mutant is
+            # never active.
             self.add(begin, end, "if (warpaes_mutant(%d)) { __builtin_trap(); } else { " + before + " }")
         elif after.strip() in {"", ";"}:
             self.add(begin, end, "if (!warpaes_mutant(%d)) { " + before + " }")
@@ -448,7 +449,7 @@ def lines_of(text: str, switch: Switch) -> range:
 
 
 def with_switches(text: str, chosen: list[tuple[int, Switch]], header: str) -> str:
-    """Return the text with these numbered switches, which must not be nested. Line numbers do not change."""
+    """Return the text with these numbered switches, which must not overlap. Line numbers do not change."""
     for number, switch in sorted(chosen, key=lambda item: -item[1].begin):
         text = text[: switch.begin] + switch.after.replace("%d", str(number), 1) + text[switch.end :]
     return f'#include "{header}"\n#line 1\n{text}'

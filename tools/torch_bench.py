@@ -29,8 +29,8 @@ CALLS = 200
 
 
 def on_gpu(work: Callable[[], object], calls: int = 1) -> float:
-    """Return the time of a call in seconds by the GPU's clock, as the median of the samples. Several functions run
-    directly after one another."""
+    """Return the median time of a call in seconds, by the GPU's clock. Several calls run without waiting between
+    them."""
     taken = []
     for _ in range(SAMPLES + 1):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -45,8 +45,7 @@ def on_gpu(work: Callable[[], object], calls: int = 1) -> float:
 
 
 def waiting(work: Callable[[], object]) -> float:
-    """Return the time in seconds, by the host's clock, of a call and a wait for the device, as the median of many
-    samples."""
+    """Return the median time in seconds, by the host's clock, of a call and the wait for the device."""
     taken = []
     for _ in range(CALLS):
         begin = time.perf_counter()
@@ -121,8 +120,8 @@ def calls_and_rates() -> list[dict]:
 
 
 def weights(folder: Path, size: int) -> list[dict]:
-    """Time loads of a model of this size to the GPU, alternating unencrypted and encrypted files. Both files are in the
-    page cache."""
+    """Time loads of a model of this size to the GPU, alternately from an unencrypted and an encrypted file. Both files
+    are in the page cache."""
     import safetensors.torch as plain
     from warpaes import safetensors as encrypted
 
@@ -161,7 +160,8 @@ def weights(folder: Path, size: int) -> list[dict]:
 
 
 def training(folder: Path) -> list[dict]:
-    """Time an epoch with a checkpoint at its end, unencrypted and encrypted. Two forked workers read the records."""
+    """Time epochs with a checkpoint at their end, alternately with unencrypted and with encrypted files. Two forked
+    workers read the records."""
     length, records, batch, vocabulary = 256, 2048, 32, 4096
     keyset = warpaes.Keyset.generate("AES256_GCM_HKDF_4KB")  # short segments, because records are read in any order
     for_checkpoints = warpaes.Keyset.generate()
@@ -237,9 +237,9 @@ def main() -> int:
         "--folder",
         type=Path,
         default=Path("/dev/shm"),
-        help="folder for the model's files; it needs space for twice their size",
+        help="folder for the model's files; it needs space for twice the model's size",
     )
-    parser.add_argument("--model", type=int, default=8, metavar="GIB", help="size of the model (default: 8)")
+    parser.add_argument("--model", type=int, default=8, metavar="GIB", help="size of the model in GiB (default: 8)")
     options = parser.parse_args()
     rows = calls_and_rates()
     for part in (lambda folder: weights(folder, options.model << 30), training):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lists or replaces the project's addresses in packaging/urls.json and in all files that repeat them.
+"""Lists or replaces the project's addresses in packaging/urls.json and in all files that contain them.
 
     tools/urls.py                                       lists the addresses and the files that contain them
     tools/urls.py repository=https://github.com/me/aes  replaces an address in all files

@@ -102,7 +102,8 @@ NOT_OURS = re.compile(
 
 
 def blocks_of_c(text: str, strings: bool) -> list[tuple[int, str]]:
-    """Comments, consecutive lines joined, and string literals that are sentences."""
+    """Return the comments, with consecutive lines joined, and, if `strings` is true, string literals of several
+    words."""
     found: list[tuple[int, str]] = []
     last = -1
     pattern = re.compile(r'//[/!]?<? ?([^\n]*)|/\*(.*?)\*/|"((?:[^"\\\n]|\\.)*)"|\'(?:[^\'\\\n]|\\.)\'', re.DOTALL)
@@ -122,7 +123,7 @@ def blocks_of_c(text: str, strings: bool) -> list[tuple[int, str]]:
 
 
 def blocks_of_python(text: str) -> list[tuple[int, str]]:
-    """Comments, docstrings, and other strings of several words."""
+    """Return comments, docstrings, and other strings of several words."""
     found: list[tuple[int, str]] = []
     last = -1
     try:
@@ -143,7 +144,7 @@ def blocks_of_python(text: str) -> list[tuple[int, str]]:
 
 
 def blocks_of_lines(text: str) -> list[tuple[int, str]]:
-    """Comments that begin with #, of shells, CMake, make and YAML. A comment after code is separate."""
+    """Return comments that begin with #, as in shells, CMake, make and YAML. A comment after code is separate."""
     found: list[tuple[int, str]] = []
     last = -1
     for line, content in enumerate(text.splitlines(), 1):
@@ -159,7 +160,7 @@ def blocks_of_lines(text: str) -> list[tuple[int, str]]:
 
 
 def blocks_of_page(text: str) -> list[tuple[int, str]]:
-    """Paragraphs, list items and table rows outside code."""
+    """Return paragraphs, list items and table rows outside code."""
     text = re.sub(r"^(```|~~~).*?^\1$", lambda m: "\n" * m[0].count("\n"), text, flags=re.MULTILINE | re.DOTALL)
     found, start, lines = [], 0, []
     for line, content in enumerate([*text.splitlines(), ""], 1):
@@ -174,7 +175,7 @@ def blocks_of_page(text: str) -> list[tuple[int, str]]:
 
 
 def blocks(path: str, text: str) -> list[tuple[int, str]]:
-    """The texts of a file, each with the line where it begins."""
+    """Return the texts of a file, each with the line where it begins."""
     if path.endswith(C_SUFFIXES):
         return blocks_of_c(text, path.startswith("cli/"))
     if path.endswith((".py", ".pyi")):
@@ -191,7 +192,7 @@ def pool_of(path: str) -> str | None:
 
 
 def hits_in(path: str, text: str) -> list[tuple[int, str, str]]:
-    """Line, kind and the words around each hit."""
+    """Return the line, the kind and the surrounding words of each hit."""
     found = []
     for line, block in blocks(path, text):
         for kind, pattern in PATTERNS.items():
@@ -228,7 +229,7 @@ def counts(found: list[tuple[str, int, str, str]]) -> dict[str, int]:
 
 
 def lowered(budgets: dict[str, int], counted: dict[str, int]) -> dict[str, int]:
-    """The smaller of budget and count for each pool. A pool without a budget gets its count."""
+    """Return the smaller of budget and count for each pool, or the count for a pool without a budget."""
     return {pool: min(counted.get(pool, 0), budgets.get(pool, counted.get(pool, 0))) for pool, _ in POOLS}
 
 

@@ -4,7 +4,8 @@ python3 beside_pyca.py
 """
 
 # %% [markdown]
-# # Compared with pyca/cryptography Names and arguments are the same, so only the import changes.
+# # Compared with pyca/cryptography
+# Names and arguments are the same, so only the import changes.
 
 # %%
 import os
@@ -30,8 +31,8 @@ other = TheirCipher(their_algorithms.AES(key), their_modes.CTR(counter)).encrypt
 assert mine.update(bytes(1000)) + mine.finalize() == other.update(bytes(1000)) + other.finalize()
 
 # %% [markdown]
-# The time of a call depends on the machine. `make python-bench` measures it carefully. This is only a quick
-# measurement.
+# The time of a call depends on the machine. This cell is only a quick measurement. `make python-bench` measures more
+# carefully.
 
 
 # %%
@@ -52,7 +53,7 @@ for size, calls in ((64, 2000), (1 << 10, 2000), (1 << 20, 20), (16 << 20, 2)):
     print(f"AESGCM.encrypt of {size:>9} bytes: warpaes {1e6 * times[0]:9.2f} us, pyca {1e6 * times[1]:9.2f} us")
 
 # %% [markdown]
-# warpaes also has calls for many messages at once, each with its own result. pyca has no such calls.
+# warpaes can also encrypt many messages in one call, with a result for each message. pyca has no equivalent call.
 
 # %%
 nonces = [number.to_bytes(12, "big") for number in range(1000)]

@@ -5,13 +5,13 @@ python3 checkpoint.py
 
 # %% [markdown]
 # # Encrypted checkpoints
-# A keyset contains the keys. Anyone who has it can read the files, so store it separately. In this example it stays in
-# memory.
+# A keyset contains the keys. Anyone who has the keyset can read the files, so store it separately. In this example, the
+# keyset stays in memory.
 
 # %%
 import warpaes
 
-keyset = warpaes.Keyset.generate("AES256_GCM_HKDF_1MB")  # save keyset.to_json(), load Keyset.parse(json)
+keyset = warpaes.Keyset.generate("AES256_GCM_HKDF_1MB")  # to_json() returns its text, and Keyset.parse() loads the text
 
 # %%
 import torch

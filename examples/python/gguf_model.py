@@ -20,10 +20,10 @@ warpaes.Keyset.generate("AES256_GCM_HKDF_1MB").save("keyset.json")
 PLACE = "keyset.json"
 
 # %% [markdown]
-# gguf writes to a path and maps a path, so it needs a name. A file from `memfd_create` has one, `/proc/self/fd/N`, and
-# exists only in memory. It contains the unencrypted model as long as the descriptor is open: the memory can be swapped
-# out, so use this where swap is off or encrypted. C and C++ programs that take a `FILE*`, such as llama.cpp
-# (`llama_model_load_from_file_ptr`), need no copy: `warpaes_open_stream` decrypts as they read.
+# gguf writes and maps files by their paths. A file from `memfd_create` exists only in memory and has the path
+# `/proc/self/fd/N`. It contains the unencrypted model as long as the descriptor is open. The memory can be swapped out,
+# so use this method only if swap is off or encrypted. C and C++ programs that read from a `FILE*`, such as llama.cpp
+# (`llama_model_load_from_file_ptr`), do not need a copy, because `warpaes_open_stream` decrypts as they read.
 
 
 # %%
@@ -51,7 +51,7 @@ with in_memory() as path:
         shutil.copyfileobj(clear, sealed, 1 << 20)
 
 # %% [markdown]
-# Reading authenticates every byte before gguf sees it: an altered file is refused while it is copied.
+# Every byte is authenticated before gguf reads it. An altered file is refused while it is copied.
 
 # %%
 with in_memory() as path:

@@ -1,4 +1,5 @@
-"""Random numbers from a key: secure, seekable, and identical on every machine.
+"""Generates random numbers from a key. They are secure, can be generated from any position, and are identical on every
+machine.
 
 python3 random_numbers.py
 """
@@ -27,8 +28,8 @@ generator.position = position
 assert (generator.random(1000) == first).all()
 
 # %% [markdown]
-# Workers use different streams of one key, which do not overlap. The results do not depend on the number of workers or
-# on their order. Here they estimate π from 64 pieces.
+# Workers use different streams of the same key, which do not overlap. The results do not depend on the number of
+# workers or on their order. In this example, the workers estimate π from 64 pieces.
 
 # %%
 from concurrent.futures import ThreadPoolExecutor
@@ -48,8 +49,8 @@ print("pi is about", 4 * results[0] / 6_400_000)
 assert abs(4 * results[0] / 6_400_000 - np.pi) < 0.005
 
 # %% [markdown]
-# Differential privacy adds noise to a sum to hide the contribution of each record. The noise must be unpredictable; an
-# ordinary generator's noise can be predicted from a known part of it.
+# Differential privacy adds noise to a sum to hide the contribution of each record. The noise must be unpredictable. An
+# ordinary generator's noise can be predicted from a part of its output.
 
 # %%
 gradients = warpaes.Generator(bytes(16)).normal(size=(256, 1000))

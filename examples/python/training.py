@@ -22,8 +22,8 @@ with warpaes.open("records.warpaes", "wb", keyset=keyset) as file:
     file.write(records)  # a buffer, or a tensor in host or device memory
 
 # %% [markdown]
-# The parent opens the file. A forked worker opens it again automatically, and computes on the CPU. Any number of
-# threads may read from `file.reader` at once.
+# The parent process opens the file. A forked worker automatically opens the file again, and computes on the CPU. Any
+# number of threads may read from `file.raw.reader` at the same time.
 
 
 # %%

@@ -42,7 +42,7 @@ class Warpaes(ConanFile):
             raise ConanInvalidConfiguration("warpaes needs GCC 12 or later")
 
     def package_id(self):
-        # The ABI is C, and the build uses C++20 whatever the profile is.
+        # The ABI is C, and the build uses C++20 regardless of the profile.
         self.info.settings.rm_safe("compiler.cppstd")
 
     def generate(self):

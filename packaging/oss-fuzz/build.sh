@@ -1,7 +1,7 @@
 #!/bin/bash -eu
 # Builds every fuzzer with OSS-Fuzz's compiler and options, and packs the corpora of fuzz/corpus. Fuzzers run in a
-# different image without this image's packages, so their libraries are static. The system's GoogleTest uses a different
-# standard library from this compiler's, so it is compiled again.
+# different image without this image's packages, so their libraries are static. GoogleTest is compiled again, because
+# the system's GoogleTest and this compiler use different C++ standard libraries.
 tools=(-G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX"
     -DCMAKE_C_FLAGS="$CFLAGS" -DCMAKE_CXX_FLAGS="$CXXFLAGS" -DCMAKE_PREFIX_PATH="$WORK/prefix")
 cmake -S /usr/src/googletest -B "$WORK/googletest" "${tools[@]}" -DCMAKE_INSTALL_PREFIX="$WORK/prefix" -DBUILD_GMOCK=OFF

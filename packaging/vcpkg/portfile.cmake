@@ -1,5 +1,5 @@
-# vcpkg's port of the library without the command. CMake's target is the shared library. The port builds the checkout
-# that contains it:
+# vcpkg's port of the library without the command. It exports only the shared library, and builds the checkout that
+# contains it:
 #
 #   vcpkg install warpaes --overlay-ports=packaging/vcpkg
 vcpkg_check_linkage(ONLY_DYNAMIC_LIBRARY)

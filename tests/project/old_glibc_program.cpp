@@ -77,8 +77,8 @@ void waiting_ends() {
     ::pthread_mutex_unlock(&held);
 }
 
-/// A non-relocatable program contains copies of glibc's variables. glibc must use these copies under all names of the
-/// variables.
+/// A program that is not position-independent contains copies of glibc's variables. glibc must use these copies under
+/// all names of the variables.
 void variables_are_those_of_the_library() {
     require(environ != nullptr && *environ != nullptr, "environ");
     require(::setenv("OLD_GLIBC_PROGRAM", "set", 1) == 0, "setenv");

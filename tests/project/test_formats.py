@@ -1,7 +1,7 @@
-"""A new format of segments is one file and its name in the list. The library, the command and Python then have it.
+"""Tests that adding a format of segments requires only one new file and its name in a list.
 
-The test compiles both, and links a library with the objects of this build. The command and the Python package of this
-build then run with that library.
+The test compiles the file and the list, and links a library with the objects of this build. The command and the Python
+package of this build then use the format through this library.
 """
 
 import os
@@ -97,7 +97,9 @@ def list_with_the_format(text: str) -> str:
     return text.replace("&c2sp}", "&c2sp, &example}")
 
 
-@unittest.skipUnless((BUILD / "build.ninja").exists(), "the build does not use Ninja; one that does runs this")
+@unittest.skipUnless(
+    (BUILD / "build.ninja").exists(), "the build does not use Ninja; a build with Ninja runs this test"
+)
 @unittest.skipIf(
     os.environ.get("WARPAES_SANITIZE"), "Python cannot load an instrumented library; the default build runs this"
 )
@@ -160,7 +162,7 @@ class Formats(unittest.TestCase):
                 '_warpaes; echo "${COMPREPLY[@]}"'
             )
             self.assertEqual(self.run_in(folder, "bash", "-c", completed), b"EXAMPLE_128\n")
-            self.assertNotEqual(  # only this library has it
+            self.assertNotEqual(  # this build's own library does not have the format
                 subprocess.run([warpaes, "keygen", "--template", "EXAMPLE_128"], capture_output=True).returncode, 0
             )
             if not (BUILD / "python/warpaes").exists():

@@ -338,7 +338,7 @@ class Page(unittest.TestCase):
     def test_experiments_of_another_build_are_said(self):
         record = lab_record()
         record["experiments"][0]["commit"] = "b414bd85aaaaaaaa"
-        self.assertIn("of some experiments, b414bd85aaaa", lab_pages.summary([record], [None], False))
+        self.assertIn("for some experiments, b414bd85aaaa", lab_pages.summary([record], [None], False))
 
     def test_the_table_has_every_claim_with_its_experiment_or_a_reason(self):
         claims = [

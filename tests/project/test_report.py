@@ -280,7 +280,7 @@ class Comparison(unittest.TestCase):
     def test_figures_of_a_disk(self):
         rows = [{"command": "fio", "seconds": 3.0}, {"command": "cp, sync", "seconds": 4.0}]
         text = comparison.figures(COMPARE_RECORD | {"disk": {"bytes": 3 << 30, "rows": rows}})
-        self.assertIn("\n\n3 GiB on that machine's disk, from start", text)
+        self.assertIn("speed for 3 GiB on that machine's disk. Times run from the start", text)
         self.assertIn("computes nothing | 3.00 | 1.07 | 1.00 |\n| `cp, sync` | 4.00 | 0.81 | 0.75 |", text)
 
     def test_plot_is_linear_and_ranks_the_tools(self):
@@ -512,7 +512,7 @@ class PythonPage(unittest.TestCase):
             "| load | 1,000,000,000 B | 2.00 GB/s | 1.00 GB/s | theirs | 2.00 | 2.50 GB/s | 5.00 GB/s | 4.00", text
         )
         self.assertIn("| load | by all cores | 5.0 | 40 % |", text)
-        self.assertIn('"dd": `dd bs=1M` reads', text)
+        self.assertIn('The column "dd" shows `dd bs=1M`', text)
 
     def test_what_does_not_limit_is_not_said(self):
         text = python_page.figures(PYTHON_RECORD | {"rows": [PYTHON_ROW | {"clear_seconds": 0.0625}]})

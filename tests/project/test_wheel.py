@@ -39,7 +39,7 @@ class Wheel(unittest.TestCase):
         return [words[i + 1] for i, word in enumerate(words) if word == "-C"]
 
     def test_documents_name_the_gpus_that_it_has_code_for(self):
-        """The list in cmake/cuda.cmake is the source. The table of architectures repeats it by hand."""
+        """The lists in docs/kernels.md and README.md must agree with the list in cmake/cuda.cmake."""
         text = (ROOT / "cmake/cuda.cmake").read_text()
         releases = re.search(r"if\(WARPAES_EVERY_GPU\)\n\s+set\(CMAKE_CUDA_ARCHITECTURES (.*)\)", text)[1]
         built = [f"{number[:-1]}.{number[-1]}" for number in re.findall(r"(\d+)a?-real", releases)]
@@ -88,7 +88,7 @@ class OldGlibc(unittest.TestCase):
 
     def link(self, source: str, *options: str) -> Path:
         Path(self.folder, "program.cpp").write_text(source)
-        # The command is not relocatable.
+        # The command is not a position-independent executable.
         ours = [
             "-fno-pie",
             "-no-pie",

@@ -1,5 +1,5 @@
-"""An extension of griffe that shows `__new__` on a class's page as it shows `__init__`. In the stub, `__new__` creates
-objects."""
+"""An extension of griffe that shows `__new__` on a class's page as `__init__`, because the stub's classes define
+`__new__`."""
 
 import griffe
 

@@ -1,7 +1,8 @@
-"""Converts the headers' declarations and comments to Markdown pages, one page per header, in the header's order.
+"""Converts the declarations and comments of the headers to Markdown pages. Each header becomes a page with its
+declarations in the same order.
 
-In a header, a comment (`/** */` or `///`) precedes its declaration. A page shows each declaration under its name, as
-written but without bodies and private members, followed by the comment.
+In a header, a comment (`/** */` or `///`) precedes its declaration. A page shows the declaration under its name,
+without function bodies and private members. The comment follows the declaration.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Header:
 
 
 def _plain(comment: str) -> str:
-    """Return a comment's text without its comment marks, with its inner indentation."""
+    """Return a comment's text without comment marks. The indentation inside the comment is kept."""
     if comment.startswith("/*"):
         body = re.sub(r"^/\*+!?|\*/$", "", comment)
         lines = [re.sub(r"^\s*\* ?(?!\*)", "", line) if i else line.strip() for i, line in enumerate(body.splitlines())]
@@ -50,8 +51,8 @@ def _plain(comment: str) -> str:
 
 
 def _close(text: str, at: int) -> int:
-    """Return the position after the match of the brace or parenthesis at `at`, skipping comments and
-    literals."""
+    """Return the position after the bracket that closes the brace or parenthesis at `at`. Brackets in comments and
+    literals are skipped."""
     pairs = {"{": "}", "(": ")"}
     opening, closing, depth = text[at], pairs[text[at]], 0
     while at < len(text):
@@ -89,7 +90,7 @@ def _signature(text: str) -> str:
 
 
 def _without_marks(text: str) -> str:
-    """Remove words that carry no information for a reader, and keep aligned lines aligned."""
+    """Remove words that contain no information for a reader, and keep aligned lines aligned."""
     for mark in ("WARPAES_API ", "__forceinline__ "):
         if mark in text:
             text = re.sub(rf"^ {{{len(mark)}}}(?= {{8}})", "", text.replace(mark, ""), flags=re.MULTILINE)
@@ -167,7 +168,7 @@ def _without_bodies(text: str) -> str:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """Split off leading blanks and comments."""
+    """Split a text into its leading blanks and comments, and the rest."""
     at = 0
     while at < len(text):
         if text[at].isspace():
@@ -262,7 +263,7 @@ def parse(path: Path, name: str) -> Header:
 
 
 def _prose(text: str, links: dict[str, str]) -> str:
-    """Convert a comment to Markdown: escape everything but `code`, and link declarations."""
+    """Convert a paragraph of a comment to Markdown: escape everything except `code`, and link names of declarations."""
     out = []
     for i, part in enumerate(re.split(r"(`[^`]+`)", text)):
         if i % 2:
@@ -276,7 +277,7 @@ def _prose(text: str, links: dict[str, str]) -> str:
 
 
 def prose(text: str, links: dict[str, str]) -> str:
-    """Split a comment into paragraphs, lists (items begin with " - ") and indented code."""
+    """Convert a comment to Markdown, with its paragraphs, lists (items begin with " - ") and indented code."""
     out = []
     text = re.sub(r":\n(?= - )", ":\n\n", text)
     for paragraph in re.split(r"\n\s*\n", text):
@@ -296,7 +297,7 @@ def prose(text: str, links: dict[str, str]) -> str:
 
 
 def page(header: Header, links: dict[str, str]) -> str:
-    """Convert a header to a page. `links` maps each name to link to the location of its declaration."""
+    """Convert a header to a page. `links` maps names to the locations of their declarations."""
     out = [f"# {header.path}", prose(header.text, links), f"```cpp\n#include <warpaes/{header.path}>\n```"]
     seen: set[str] = set()
     for title, items in header.sections:

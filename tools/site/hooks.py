@@ -1,5 +1,5 @@
-"""Adds pages to the site: README.md as the first page, other pages of the repository's root, the reference for the
-headers and the Python package, and every file that a page links to. MkDocs calls the functions `on_…`."""
+"""Adds pages to the site: README.md as the first page, other pages from outside docs/, the reference for the headers
+and the Python package, and every file that a page links to. MkDocs calls the functions `on_…`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ PYTHON = {
     "warpaes.qkd": ("Quantum key distribution", ""),
     "warpaes.exceptions": ("Exceptions", ""),
 }
-#: Front matter: for pages that the search excludes, and for the first page, which needs no table of contents.
+#: Front matter of pages that the search excludes, and of the first page, which shows no table of contents.
 NOT_SEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
 FIRST_PAGE = "---\nhide: [navigation, toc]\n---\n\n"
 VERSION = re.search(r"project\(warpaes VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
@@ -84,7 +84,7 @@ def _nav() -> list:
 
 
 def notebook(text: str) -> str:
-    """Convert a program that consists of cells to a page, with text cells as text and code cells as code."""
+    """Convert a program with cells to a page. Text cells become text, and code cells become blocks of code."""
     head, *cells = re.split(r"^# %%(.*)\n", text, flags=re.MULTILINE)
     out = [re.sub(r'\A"""|"""\s*\Z', "", head).strip()]
     for kind, cell in zip(cells[::2], cells[1::2]):
@@ -111,7 +111,7 @@ def _source_page(path: str) -> str:
 
 
 def _target(path: str) -> str | None:
-    """Return the path of a repository file in the site, or None if the site does not contain it."""
+    """Return the path in the site of a file of the repository, or None if the file does not exist."""
     if path in OUTSIDE:
         return OUTSIDE[path]
     if path.startswith("docs/"):
@@ -122,12 +122,12 @@ def _target(path: str) -> str | None:
 
 
 def _origin(page: str) -> str:
-    """Return the repository file that a page was created from."""
+    """Return the repository's file that contains the text of a page."""
     return next((path for path, where in OUTSIDE.items() if where == page), f"docs/{page}")
 
 
 def relinked(text: str, page: str) -> str:
-    """Return the page's text with links that work in the site. Code blocks do not contain links."""
+    """Return the page's text with links that work in the site. Code blocks are not changed."""
 
     def one(found: re.Match) -> str:
         path = posixpath.normpath(posixpath.join(posixpath.dirname(_origin(page)), found[2]))
@@ -174,17 +174,17 @@ def on_page_markdown(markdown: str, page, config, files) -> str:
 
 
 def on_page_content(html: str, page, config, files) -> str:
-    """Warn of lists and tables without a blank line before them. GitHub accepts these, but MkDocs does not, and does
-    not warn."""
+    """Warn of lists and tables without a blank line before them. GitHub renders such lists and tables, but MkDocs shows
+    them as text without a warning. Also replace empty header cells by data cells."""
     for broken in re.findall(r"<p>(?:(?!</p>).)*?\n((?:[-*] |\d+\. |\|).*)", html):
         LOG.warning("%s: a list or table needs a blank line before it: %s", page.file.src_uri, broken[:80])
-    # The empty corner of a table is not a heading.
+    # An empty header cell is an accessibility fault.
     return re.sub(r"<th( [^>]*)?></th>", r"<td\1></td>", html)
 
 
 def on_post_page(html: str, page, config) -> str:
-    """Label the search dialog, and set the image that links to a page show: docs/social-card.png, drawn from
-    social-card.svg."""
+    """Label the search dialog, and set the title, description and image that a link to the page shows. The image is
+    docs/social-card.png, which is drawn from social-card.svg."""
     dialog = 'data-md-component="search" role="dialog"'
     html = html.replace(dialog, f'{dialog} aria-label="Search"')
     card = f"{config.site_url.rstrip('/')}/social-card.png"
