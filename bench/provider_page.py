@@ -69,12 +69,12 @@ def of_a_server(record: dict) -> str:
     host = record["host"]
     return "\n\n".join(
         [
-            "The next table shows the processor time of nginx, in seconds per GB, for a large file that it sends by "
+            "The next table shows the processor time of nginx, in seconds per GB, for sending a large file through "
             "TLS. The time includes reading the file and writing to the socket:",
             table(["", "default", "warpaes", "saved"], lines),
             f"*{host['cpu']}, {host['cores']} cores, nginx {record['nginx']}, OpenSSL {record['openssl']}; "
             f"{record['date'][:10]}, {commit_of(record)}. Each figure is the shortest of {record['samples']} samples; "
-            "the servers with the two providers deliver in turn.*",
+            "the servers with the two providers are measured alternately.*",
         ]
     )
 

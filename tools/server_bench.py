@@ -2,8 +2,8 @@
 """Measures the processor time of nginx for TLS, with and without the provider.
 
 `make server-bench` builds the provider and runs this program, which requires nginx and curl. Two servers run at the
-same time: one with OpenSSL's default provider and one with warpaes. They deliver the same file from a tmpfs to curl in
-turn. Stores a record in bench/results/server.
+same time: one with OpenSSL's default provider and one with warpaes. They alternately send the same file on tmpfs to
+curl. Stores a record in bench/results/server.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def serving(folder: Path, name: str, module: Path | None) -> Iterator[tuple[int, int]]:
-    """Run an nginx of one process. Yields its process number and port."""
+    """Run nginx as one process. Yield its process ID and its port."""
     config = OPENSSL.format(
         algorithms="alg_section = prefer" if module else "", warpaes="warpaes = two" if module else ""
     )
@@ -108,7 +108,7 @@ def processor_seconds(process: int) -> float:
 
 
 def deliver(process: int, port: int, cipher: str, gigabytes: int) -> float:
-    """Return nginx's seconds of processor time per GB for a file of 1 GB, sent repeatedly on one connection."""
+    """Return nginx's processor time in seconds per GB for a file of 1 GB, sent repeatedly on one connection."""
     before = processor_seconds(process)
     urls = [f"https://127.0.0.1:{port}/file"] * gigabytes
     outputs = [argument for _ in urls for argument in ("-o", "/dev/null")]
@@ -120,7 +120,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=ROOT / "bench/results/server", help="folder for the record")
     parser.add_argument("--samples", type=int, default=7, help="samples of each server and cipher (%(default)s)")
-    parser.add_argument("--gigabytes", type=int, default=2, help="size of a sample (%(default)s)")
+    parser.add_argument("--gigabytes", type=int, default=2, help="size of a sample in GB (%(default)s)")
     parser.add_argument(
         "build", nargs="?", type=Path, default=ROOT / "build/default", help="folder of the build (%(default)s)"
     )

@@ -8,8 +8,8 @@ record lists the skipped parts in `left_out`.
 
     PYTHONPATH=build/cuda/python python3 tools/serving_bench.py
 
-``--device cpu --gib 0.01`` runs all parts that need no GPU. ``--only kv --only model --loader kvikio`` runs fewer rows,
-and stores a record only with ``--output``.
+``--device cpu --gib 0.01`` runs all parts that need no GPU. ``--only kv --only model --loader kvikio`` runs only these
+parts and loaders, and stores a record only with ``--output``.
 """
 
 from __future__ import annotations
@@ -493,7 +493,7 @@ def main() -> int:
         help="folder for the files; it needs space for three times the model's size",
     )
     parser.add_argument("--only", action="append", choices=PARTS, help="run only this part; may be repeated")
-    parser.add_argument("--loader", default="", metavar="TEXT", help="run only loaders whose row contains this text")
+    parser.add_argument("--loader", default="", metavar="TEXT", help="run only loaders whose name contains this text")
     parser.add_argument("--output", type=Path, help="folder for the record (default: bench/results/serving)")
     parser.add_argument("--scan", nargs=2, metavar=("FOLDER", "READER"), help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -520,7 +520,7 @@ def main() -> int:
         if "outputs" in bench.only and "transformers" not in bench.left_out:
             bench.attempt("outputs", lambda: outputs(bench))
     if (given.only or given.loader) and given.output is None:
-        print("no record, because some rows were not run; --output stores one")
+        print("no record was stored, because some rows were not measured; --output FOLDER stores a record")
         return 0
     host = {"cpu": processor(), "cores": len(os.sched_getaffinity(0))}
     record = {
