@@ -46,7 +46,7 @@ ExpandedKey::~ExpandedKey() {
 
 void ExpandedKey::make_hash_key_once() const {
     std::call_once(hash_key_made_, [this] {
-        note_stack_depth();
+        note_stack_depth(tables_stack);  // binding memcpy saves the vector registers far down the stack
         const Secret<FieldElement> h(has_own_hash_subkey_ ? load_element(*own_hash_subkey_)
                                                           : load_element(encrypt_block(*encrypt_, rounds_, Block{})));
         *hash_key_ = make_hash_key(*h);
@@ -56,7 +56,7 @@ void ExpandedKey::make_hash_key_once() const {
 
 void ExpandedKey::make_first_round_once() const {
     std::call_once(first_round_made_, [this] {
-        note_stack_depth();
+        note_stack_depth(tables_stack);
         first_round_ = std::make_unique<const Secret<FirstRound>>(make_first_round(*encrypt_));
         first_round_ready_.store(true, std::memory_order_release);
     });

@@ -1,7 +1,5 @@
 #include "base/clean_stack.hpp"
 
-#include <alloca.h>
-
 #include <cstdint>
 #include <utility>
 
@@ -28,11 +26,9 @@ namespace detail {
 }
 
 [[gnu::noinline]] void end_clean_stack() noexcept {
-    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-    const std::size_t bytes = here - deepest;
-    deepest = 0;
+    const std::uintptr_t to = std::exchange(deepest, 0);
     clear_vector_registers();
-    wipe({static_cast<std::uint8_t*>(alloca(bytes)), bytes});
+    wipe_below(to);
 }
 
 [[gnu::noinline]] std::uintptr_t leave_call() noexcept {

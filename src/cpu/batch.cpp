@@ -15,30 +15,46 @@ bool is_vectorised(Mode mode, Direction direction) {
     return is_parallel(mode, direction) && traits_of(mode).kind.runs == Runs::in_stretches;
 }
 
-void run_vectorised(const SimdBatchKernels& kernels, MessageKeys& keys, const MessageGroup& g) {
-    const int rounds = g.rounds();
-    SimdMessages run{.mode = g.mode,
-                     .direction = g.direction,
-                     .rounds = rounds,
-                     .count = static_cast<std::size_t>(g.count),
-                     .length = static_cast<std::size_t>(kernel_length(g.mode, g.length, g.unused_bits)),
-                     .keys = nullptr,
-                     .key_stride = 0,
-                     .input = g.input.first,
-                     .output = g.output.first,
-                     .input_stride = static_cast<std::size_t>(g.input.stride),
-                     .output_stride = static_cast<std::size_t>(g.output.stride),
-                     .iv = g.iv.first,
-                     .iv_stride = static_cast<std::size_t>(g.iv.stride),
-                     .beyond_caches = g.beyond_caches};
-    if (g.key != nullptr) {
-        run.keys = reinterpret_cast<const std::uint8_t*>(g.key->round_keys(g.mode, g.direction).words.data());
-        if (g.mode == Mode::ecb && g.input.stride == g.length && g.output.stride == g.length) {
-            run.length *= run.count;  // the adjacent lanes process a single message
-            run.count = 1;
-        }
-        return kernels.run_messages(run);
+/// CTR: a key that processes less text in a batch does not use its table, which is rarely cached.
+constexpr std::uint64_t worth_loading_first_round = 65536;
+
+SimdMessages messages_of(const MessageGroup& g) {
+    return {.mode = g.mode,
+            .direction = g.direction,
+            .rounds = g.rounds(),
+            .count = static_cast<std::size_t>(g.count),
+            .length = static_cast<std::size_t>(kernel_length(g.mode, g.length, g.unused_bits)),
+            .keys = nullptr,
+            .key_stride = 0,
+            .input = g.input.first,
+            .output = g.output.first,
+            .input_stride = static_cast<std::size_t>(g.input.stride),
+            .output_stride = static_cast<std::size_t>(g.output.stride),
+            .iv = g.iv.first,
+            .iv_stride = static_cast<std::size_t>(g.iv.stride),
+            .first_round = nullptr,
+            .beyond_caches = g.beyond_caches};
+}
+
+/// Processes messages that share a key.
+void run_vectorised(const SimdBatchKernels& kernels, const MessageGroup& g) {
+    SimdMessages run = messages_of(g);
+    run.keys = reinterpret_cast<const std::uint8_t*>(g.key->round_keys(g.mode, g.direction).words.data());
+    if (g.mode == Mode::ctr && g.length >= first_round_ctr_bytes && !g.beyond_caches &&
+        g.count * g.length >= worth_loading_first_round) {
+        const FirstRound* const table = g.key->first_round_if_worth(g.count * g.length);
+        if (table != nullptr) run.first_round = reinterpret_cast<const std::uint8_t*>(table->columns.data());
     }
+    if (g.mode == Mode::ecb && g.input.stride == g.length && g.output.stride == g.length) {
+        run.length *= run.count;  // the adjacent lanes process a single message
+        run.count = 1;
+    }
+    kernels.run_messages(run);
+}
+
+/// Processes messages with a key each.
+void run_vectorised(const SimdBatchKernels& kernels, MessageKeys& keys, const MessageGroup& g) {
+    SimdMessages run = messages_of(g);
     const bool inverse = uses_inverse_cipher(g.mode, g.direction);
     Secret<std::array<std::array<std::uint8_t, round_keys_bytes>, MessageKeys::window>> inverted;
     run.key_stride = round_keys_bytes;
@@ -48,7 +64,7 @@ void run_vectorised(const SimdBatchKernels& kernels, MessageKeys& keys, const Me
         run.keys = keys.encrypt_from(first);
         if (inverse) {
             for (std::size_t i = 0; i < run.count; ++i) {
-                kernels.invert_keys(run.keys + i * round_keys_bytes, rounds, (*inverted)[i].data());
+                kernels.invert_keys(run.keys + i * round_keys_bytes, run.rounds, (*inverted)[i].data());
             }
             run.keys = (*inverted)[0].data();
         }
@@ -59,30 +75,51 @@ void run_vectorised(const SimdBatchKernels& kernels, MessageKeys& keys, const Me
     }
 }
 
+/// Processes groups whose messages have a key each, and GCM groups whose keys have no tables. Not inlined: this
+/// function uses kilobytes of stack, which are wiped afterwards.
+[[gnu::noinline]] void run_with_own_keys(const SimdBatchKernels& kernels, std::span<const MessageGroup* const> groups) {
+    note_stack_depth(4096);
+    MessageKeys keys(kernels);
+    GcmBatch gcm(kernels, keys);
+    for (const MessageGroup* g : groups) {
+        if (g->mode == Mode::gcm) {
+            gcm.run(*g);
+        } else {
+            run_vectorised(kernels, keys, *g);
+        }
+    }
+}
+
 }  // namespace
 
 void run_batch(StretchLane& lane, const SimdBatchKernels& kernels, ShortGcmFunction short_gcm,
                std::span<const MessageGroup> groups) {
     note_stack_depth(4096);
-    std::vector<const MessageGroup*> streams;
-    MessageKeys keys(kernels);
-    GcmBatch gcm(kernels, keys, short_gcm);
+    std::vector<const MessageGroup*> streams, with_own_keys;
     for (std::size_t i = 0; i < groups.size(); ++i) {
         const MessageGroup& group = groups[i];
+        if (is_stream(group.mode, group.direction)) {
+            streams.push_back(&group);
+            continue;
+        }
         if (i + 1 < groups.size() && groups[i + 1].key != nullptr) {
             groups[i + 1].key->prefetch(groups[i + 1].mode, blocks_of(groups[i + 1].length) + 2);
         }
-        if (is_stream(group.mode, group.direction)) {
-            streams.push_back(&group);
-        } else if (GcmBatch::takes(group)) {
-            gcm.run(group);
+        if (GcmBatch::takes(group)) {
+            if (!run_gcm_with_tables(short_gcm, group)) with_own_keys.push_back(&group);
         } else if (is_vectorised(group.mode, group.direction)) {
-            if (group.length != 0) run_vectorised(kernels, keys, group);
+            if (group.length == 0) continue;
+            if (group.key == nullptr) {
+                with_own_keys.push_back(&group);
+            } else {
+                run_vectorised(kernels, group);
+            }
         } else {
             lane.run_one_by_one({&group, 1});
         }
     }
-    run_serial(kernels, streams);
+    if (!with_own_keys.empty()) run_with_own_keys(kernels, with_own_keys);
+    if (!streams.empty()) run_serial(kernels, streams);
 }
 
 }  // namespace warpaes::cpu

@@ -21,8 +21,7 @@ using ShortGcmFunction = ShortFunction (*)(Direction direction, int rounds);
 class GcmBatch {
 public:
     /// Other code may use `keys` between two runs.
-    GcmBatch(const SimdBatchKernels& kernels, MessageKeys& keys, ShortGcmFunction short_gcm)
-        : kernels_(kernels), keys_(keys), short_gcm_(short_gcm) {}
+    GcmBatch(const SimdBatchKernels& kernels, MessageKeys& keys) : kernels_(kernels), keys_(keys) {}
     GcmBatch(const GcmBatch&) = delete;
     GcmBatch& operator=(const GcmBatch&) = delete;
 
@@ -35,15 +34,17 @@ private:
     static constexpr std::size_t stride = block_bytes * (SimdGcmMessages::most_powers + 3);
 
     void make_powers(const MessageGroup& group, const std::uint8_t* round_keys, std::size_t count);
-    void run_with_tables(const MessageGroup& group) const;
 
     const SimdBatchKernels& kernels_;
     MessageKeys& keys_;
-    ShortGcmFunction short_gcm_;
     const ExpandedKey* made_for_ = nullptr;
     std::size_t power_count_ = 0;
     alignas(64) std::array<std::uint8_t, stride * MessageKeys::window> powers_;
 };
+
+/// Processes a group with the tables of its key. Returns false if the group needs another function, or if the key has
+/// no tables and has processed too little text to justify computing them.
+[[nodiscard]] bool run_gcm_with_tables(ShortGcmFunction short_gcm, const MessageGroup& group);
 
 /// Whether run_serial() processes messages of this kind: CBC, CFB128 and OFB encryption, OFB decryption, CMAC and CCM.
 [[nodiscard]] bool is_stream(Mode mode, Direction direction);

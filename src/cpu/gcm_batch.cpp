@@ -48,36 +48,7 @@ void GcmBatch::make_powers(const MessageGroup& g, const std::uint8_t* round_keys
                           .stride = stride});
 }
 
-void GcmBatch::run_with_tables(const MessageGroup& g) const {
-    const ShortFunction crypt = short_gcm_(g.direction, g.rounds());
-    ShortMessage m{.mode = Mode::gcm,
-                   .direction = g.direction,
-                   .key = g.key,
-                   .round_keys = reinterpret_cast<const std::uint8_t*>(g.key->encrypt().words.data()),
-                   .iv = nullptr,
-                   .input = nullptr,
-                   .output = nullptr,
-                   .length = g.length,
-                   .aad_length = g.aad_length,
-                   .tag_length = g.tag_length};
-    for (std::uint64_t i = 0; i < g.count; ++i) {
-        m.iv = g.iv.at(i);
-        m.input = g.input.at(i);
-        m.output = g.output.at(i);
-        m.aad = g.aad.at(i);
-        m.tag = g.tag.at(i);
-        if (crypt(m)) continue;
-        wipe({m.output, static_cast<std::size_t>(m.length)});
-        if (g.failed != nullptr) g.failed[i] = 1;
-    }
-}
-
 void GcmBatch::run(const MessageGroup& g) {
-    const bool is_far = g.direction == Direction::encrypt && g.beyond_caches && g.length >= least_far;
-    if (g.key != nullptr && g.iv_length == gcm_nonce_bytes && !is_far &&
-        g.key->hash_key_if_worth(g.count * (g.length + least_message)) != nullptr) {
-        return run_with_tables(g);
-    }
     keys_.take(g);
     Secret<std::array<Block, MessageKeys::window>> tags;
     for (std::uint64_t first = 0; first < g.count; first += MessageKeys::window) {
@@ -108,6 +79,36 @@ void GcmBatch::run(const MessageGroup& g) {
                                    .tags = (*tags)[0].data()});
         for (std::size_t i = 0; i < n; ++i) settle_tag(g, first + i, (*tags)[i]);
     }
+}
+
+bool run_gcm_with_tables(ShortGcmFunction short_gcm, const MessageGroup& g) {
+    const bool is_far = g.direction == Direction::encrypt && g.beyond_caches && g.length >= least_far;
+    if (g.key == nullptr || g.iv_length != gcm_nonce_bytes || is_far ||
+        g.key->hash_key_if_worth(g.count * (g.length + least_message)) == nullptr) {
+        return false;
+    }
+    const ShortFunction crypt = short_gcm(g.direction, g.rounds());
+    ShortMessage m{.mode = Mode::gcm,
+                   .direction = g.direction,
+                   .key = g.key,
+                   .round_keys = reinterpret_cast<const std::uint8_t*>(g.key->encrypt().words.data()),
+                   .iv = nullptr,
+                   .input = nullptr,
+                   .output = nullptr,
+                   .length = g.length,
+                   .aad_length = g.aad_length,
+                   .tag_length = g.tag_length};
+    for (std::uint64_t i = 0; i < g.count; ++i) {
+        m.iv = g.iv.at(i);
+        m.input = g.input.at(i);
+        m.output = g.output.at(i);
+        m.aad = g.aad.at(i);
+        m.tag = g.tag.at(i);
+        if (crypt(m)) continue;
+        wipe({m.output, static_cast<std::size_t>(m.length)});
+        if (g.failed != nullptr) g.failed[i] = 1;
+    }
+    return true;
 }
 
 }  // namespace warpaes::cpu

@@ -18,7 +18,12 @@ WARPAES_INLINE void ctr_message(const SimdMessages& run, const std::uint8_t* key
     if (run.beyond_caches && run.length >= least_far_ctr) {
         return far_plain_ctr<V, Rounds>(keys, iv, input, output, run.length);
     }
-    PlainCounter<V> counter(keys, swap_block(load128(iv)));
+    const Reg128 first = swap_block(load128(iv));
+    if (run.first_round != nullptr) {
+        GcmCounter<V> counter(keys, run.first_round, first);
+        return ctr_walk<V, Rounds>(keys, counter, input, output, run.length);
+    }
+    PlainCounter<V> counter(keys, first);
     ctr_walk<V, Rounds>(keys, counter, input, output, run.length);
 }
 
@@ -26,7 +31,9 @@ WARPAES_INLINE void ctr_message(const SimdMessages& run, const std::uint8_t* key
 template <class V, int Rounds, void (*One)(const SimdRun&)>
 void messages_of_rounds(const SimdMessages& run) {
     note_stack_depth();
-    const bool short_ctr = run.mode == Mode::ctr && run.length < cached_counter_bytes;
+    const std::size_t least_cached =
+        run.first_round != nullptr ? cached_counter_bytes_with_table : cached_counter_bytes;
+    const bool short_ctr = run.mode == Mode::ctr && run.length < least_cached;
     for (std::size_t i = 0; i < run.count; ++i) {
         const std::uint8_t* const keys = run.keys + i * run.key_stride;
         const std::uint8_t* const input = run.input + i * run.input_stride;

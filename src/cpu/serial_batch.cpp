@@ -166,6 +166,10 @@ private:
         }
         const MessageGroup& g = *groups_[group_];
         if (index_ == 0) {
+            constexpr std::size_t ahead = 8;
+            if (group_ + ahead < groups_.size() && groups_[group_ + ahead]->key != nullptr) {
+                groups_[group_ + ahead]->key->prefetch(g.mode, 0);
+            }
             window_.take(g);
             plain_ = kind_ != StreamKind::mac && g.length != 0 && g.length <= near_bytes && g.length % block_bytes == 0;
         }

@@ -172,6 +172,7 @@ struct SimdMessages {
     std::size_t input_stride, output_stride;
     const std::uint8_t* iv;
     std::size_t iv_stride;
+    const std::uint8_t* first_round;  ///< CTR: FirstRound::columns of the messages' key; or null
     bool beyond_caches;
 };
 

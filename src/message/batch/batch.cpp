@@ -159,16 +159,33 @@ std::uint64_t Batch::most_at_once(const Slice& slice, std::uint64_t bytes) const
 void Batch::gather(std::span<const Slice> slices, std::span<std::uint8_t> staging, BatchScratch& scratch) {
     scratch.groups.clear();
     scratch.origins.clear();
+    scratch.groups.reserve(slices.size());
+    scratch.origins.reserve(slices.size());
     std::size_t flags = 0;
     std::size_t staged = 0;
+    // A whole entry that is like the entries before it: its group differs from the group `form` only in addresses and
+    // the key. Copying a struct whose fields have just been written would wait for these writes.
+    constexpr std::uint64_t no_entry = ~std::uint64_t{0};
+    std::uint64_t next_alike = no_entry;
+    std::size_t form = 0;
     for (auto s = slices.begin(); s != slices.end();) {
         Slice slice = *s++;
         for (; s != slices.end() && s->entry == slice.entry && s->first == slice.first + slice.count; ++s)
             slice.count += s->count;
-        MessageGroup& g = scratch.groups.emplace_back(Group{*this, slice.entry});
-        if (slice.first != 0 || slice.count != g.count) g = g.slice(slice.first, slice.count);
+        const Shape& shape = shapes_[slice.entry];
+        const bool is_whole = slice.count == shape.count;
+        const bool is_alike = is_whole && slice.entry == next_alike && shape.alike;
+        MessageGroup& g = is_alike ? scratch.groups.emplace_back(scratch.groups[form])
+                                   : scratch.groups.emplace_back(Group{*this, slice.entry});
+        if (is_alike) {
+            readdress(g, request_, request_.entry(slice.entry));
+        } else {
+            form = scratch.groups.size() - 1;
+            if (!is_whole) g = g.slice(slice.first, slice.count);
+        }
+        // Raw keys may have been replaced by expanded keys, and staged outputs are not the caller's.
+        next_alike = is_whole && staging.empty() && table_keys_.empty() ? slice.entry + std::uint64_t{1} : no_entry;
         if (shapes_[slice.entry].iv_on_host && counter_wraps(g)) notes_ |= WARPAES_NOTE_COUNTER_WRAPPED;
-        // Constructed in place: copying a struct whose fields have just been written would wait for these writes.
         BatchScratch::Origin& origin = scratch.origins.emplace_back();
         origin.slice = slice;
         if (in_place(g) && !staging.empty()) {

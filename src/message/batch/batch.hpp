@@ -136,9 +136,10 @@ private:
         std::uint16_t kind = 0;       ///< class of entries that run best together
         std::int16_t place = unseen;  ///< a device; -1: host memory
         Work work = Work::none;
-        bool split = false;           ///< the entry is partly on a device and partly in host memory
-        bool output_on_host = false;  ///< the output is in host memory
-        bool iv_on_host = false;      ///< the IVs are in host memory, if there are any
+        bool split : 1 = false;           ///< the entry is partly on a device and partly in host memory
+        bool output_on_host : 1 = false;  ///< the output is in host memory
+        bool iv_on_host : 1 = false;      ///< the IVs are in host memory, if there are any
+        bool alike : 1 = false;           ///< EntryChecker::Checked::alike
     };
     static constexpr std::int16_t refused = -2, unseen = -3;
 

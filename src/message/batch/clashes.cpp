@@ -8,12 +8,6 @@
 
 namespace warpaes {
 
-void Clashes::Ascent::add(std::uintptr_t begin, std::uintptr_t end) noexcept {
-    holds = holds && begin >= last;
-    first = std::min(first, begin);
-    last = end;
-}
-
 void Clashes::Ascent::append(const Ascent& next) noexcept {
     if (next.first == UINTPTR_MAX) return;
     holds = holds && next.holds && next.first >= last;
@@ -24,25 +18,6 @@ void Clashes::Ascent::append(const Ascent& next) noexcept {
 bool Clashes::ascend() const noexcept {
     const bool apart = outputs_.last <= tags_.first || tags_.last <= outputs_.first;
     return all_.holds || (outputs_.holds && tags_.holds && apart);
-}
-
-void Clashes::add(std::uint32_t entry, const std::array<Strip, 2>& writes) {
-    const auto& [output, tag] = writes;
-    if (output.empty() && tag.empty()) return;
-    if (all_.holds || (outputs_.holds && tags_.holds)) {
-        const std::uintptr_t output_end = output.empty() ? 0 : output.end(), tag_end = tag.empty() ? 0 : tag.end();
-        if (output_end != 0) outputs_.add(output.begin, output_end);
-        if (tag_end != 0) tags_.add(tag.begin, tag_end);
-        all_.add(output.empty() ? tag.begin
-                 : tag.empty()  ? output.begin
-                                : std::min(output.begin, tag.begin),
-                 std::max(output_end, tag_end));
-        if (all_.holds || (outputs_.holds && tags_.holds)) {
-            entries_.push_back(entry);
-            return;
-        }
-    }
-    keep(entry, writes);
 }
 
 void Clashes::keep(std::uint32_t entry, const std::array<Strip, 2>& writes) {

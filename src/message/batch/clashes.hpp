@@ -1,6 +1,7 @@
 // Finds overlapping outputs of different entries.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -19,7 +20,29 @@ public:
     using Again = std::function<std::array<Strip, 2>(std::uint32_t entry)>;
 
     /// Entries must be added in ascending order.
-    void add(std::uint32_t entry, const std::array<Strip, 2>& writes);
+    void add(std::uint32_t entry, const std::array<Strip, 2>& writes) {
+        const auto extent = [](const Strip& s) { return s.empty() ? Extent{} : Extent{s.begin, s.end()}; };
+        add(entry, extent(writes[0]), extent(writes[1]), [&] { return writes; });
+    }
+    /// The memory from the first byte of a write to its last: [begin, end); both 0 if nothing is written.
+    struct Extent {
+        std::uintptr_t begin = 0, end = 0;
+    };
+    /// As above; `writes()` is called only if the writes do not ascend.
+    template <class Writes>
+    void add(std::uint32_t entry, Extent output, Extent tag, const Writes& writes) {
+        if (output.end == 0 && tag.end == 0) return;
+        if (all_.holds || (outputs_.holds && tags_.holds)) {
+            if (output.end != 0) outputs_.add(output.begin, output.end);
+            if (tag.end != 0) tags_.add(tag.begin, tag.end);
+            all_.add(output.end == 0 ? tag.begin
+                     : tag.end == 0  ? output.begin
+                                     : std::min(output.begin, tag.begin),
+                     std::max(output.end, tag.end));
+            if (all_.holds || (outputs_.holds && tags_.holds)) return entries_.push_back(entry);
+        }
+        keep(entry, writes());
+    }
     /// Appends the contents of `next`, whose entries all follow the entries of this object.
     void append(const Clashes& next);
     using Clash = std::function<void(std::uint32_t entry)>;
@@ -41,7 +64,11 @@ private:
         std::uintptr_t first = UINTPTR_MAX, last = 0;  ///< begin of the first write and end of the last
         bool holds = true;
 
-        void add(std::uintptr_t begin, std::uintptr_t end) noexcept;
+        void add(std::uintptr_t begin, std::uintptr_t end) noexcept {
+            holds = holds && begin >= last;
+            first = std::min(first, begin);
+            last = end;
+        }
         void append(const Ascent& next) noexcept;
     };
     /// Whether the order of the writes shows that no two entries overlap.

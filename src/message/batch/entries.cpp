@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "aes/xts.hpp"
 #include "base/error.hpp"
@@ -112,6 +113,28 @@ MessageGroup group_of(const BatchRequest& request, const warpaes_batch_entry& e)
     return group;
 }
 
+bool same_form(const warpaes_batch_entry& a, const warpaes_batch_entry& b) noexcept {
+    return a.mode == b.mode && a.direction == b.direction && a.count == b.count && a.length == b.length &&
+           a.input.stride == b.input.stride && a.output.stride == b.output.stride && a.iv.stride == b.iv.stride &&
+           a.aad.stride == b.aad.stride && a.tag.stride == b.tag.stride && a.keys.stride == b.keys.stride &&
+           a.aad_len == b.aad_len && a.iv_len == b.iv_len && a.tag_len == b.tag_len && a.key_len == b.key_len &&
+           a.data_unit_step == b.data_unit_step && a.data_unit_len == b.data_unit_len &&
+           (a.key != nullptr) == (b.key != nullptr) && (a.tweak_key != nullptr) == (b.tweak_key != nullptr);
+}
+
+void readdress(MessageGroup& g, const BatchRequest& request, const warpaes_batch_entry& e) {
+    const auto move = [](Elements& elements, const warpaes_elements& to) {
+        if (elements.first != nullptr) elements.first = static_cast<std::uint8_t*>(to.at.pointer);
+    };
+    move(g.input, e.input);
+    move(g.output, e.output);
+    move(g.iv, e.iv);
+    move(g.aad, e.aad);
+    move(g.tag, e.tag);
+    if (e.key == nullptr) return move(g.keys, e.keys);
+    g.key = &request.handles.key(e.key);
+}
+
 std::span<warpaes_status> statuses_of(const warpaes_batch_entry& e) noexcept {
     const auto room = (UINTPTR_MAX - reinterpret_cast<std::uintptr_t>(e.statuses)) / sizeof(warpaes_status);
     if (e.statuses == nullptr || e.count > most_messages || e.count > room) return {};
@@ -153,8 +176,38 @@ void EntryChecker::check_shape(const warpaes_batch_entry& e) {
     check_keys(e, mode);
 }
 
+bool EntryChecker::check_alike(const warpaes_batch_entry& e, const warpaes_batch_entry& last) {
+    if (!same_form(e, last)) return false;
+    const MessageGroup& g = checked_.group;
+    const bool in_place = e.input.at.pointer == e.output.at.pointer;
+    if (in_place != (g.input.first == g.output.first)) return false;
+    if (e.key != nullptr) {
+        check_alive(e.key, "key");
+        if (request_.handles.key(e.key).rounds() != g.key->rounds()) return false;
+    }
+    const warpaes_elements* const elements[kinds] = {&e.input, &e.output, &e.iv, &e.aad, &e.tag, &e.keys};
+    bool exists = true;
+#pragma GCC unroll 6
+    for (std::size_t i = 0; i < kinds; ++i) {
+        if (reaches_[i].end == 0) continue;
+        const std::uintptr_t bytes = reaches_[i].end - reaches_[i].begin;
+        const auto begin = reinterpret_cast<std::uintptr_t>(elements[i]->at.pointer);
+        exists &= begin != 0 && bytes <= UINTPTR_MAX - begin;
+        reaches_[i] = {begin, begin + bytes};
+    }
+    if (!exists || !lies_apart(g, in_place)) return false;
+    if (e.statuses != nullptr) check_memory(e.statuses, e.count * sizeof(warpaes_status), "statuses");
+    return true;
+}
+
 const EntryChecker::Checked& EntryChecker::check(const warpaes_batch_entry& e) {
     if (request_.entry_bytes > sizeof e) check_tail(e);
+    const warpaes_batch_entry* const last = std::exchange(last_entry_, nullptr);
+    checked_.alike = last != nullptr && check_alike(e, *last);
+    if (checked_.alike) {
+        last_entry_ = &e;
+        return checked_;
+    }
     // Most entries have the same shape as the previous entry.
     if (const Shape shape(e); valid_ != shape) {
         valid_.reset();
@@ -174,6 +227,8 @@ const EntryChecker::Checked& EntryChecker::check(const warpaes_batch_entry& e) {
     if (e.count == 0) return checked_;
     check_overlaps(checked_.group);
     place(checked_);
+    // XTS also checks the values of the keys.
+    if (no_devices_ && !request_.offsets && e.mode != WARPAES_XTS) last_entry_ = &e;
     if (checked_.device >= 0 && !engine_.may_use_gpu()) {
         throw Error(WARPAES_ERROR_BACKEND, "backend: '" + std::string(engine_.forced()->name()) +
                                                "' was requested, but the data is in device memory");

@@ -11,6 +11,7 @@
 
 #include "engine/arena.hpp"
 #include "engine/engine.hpp"
+#include "message/batch/clashes.hpp"
 #include "message/batch/strip.hpp"
 #include "warpaes/warpaes.h"
 
@@ -91,6 +92,13 @@ struct MakeGroup {
     operator MessageGroup() const { return group_of(request, entry); }
 };
 
+/// Whether two entries differ at most in the addresses of their parts, their keys and their statuses.
+bool same_form(const warpaes_batch_entry& a, const warpaes_batch_entry& b) noexcept;
+
+/// Changes the addresses and the key of a group to those of `entry`, whose form is that of the group's entry. Not for
+/// offsets.
+void readdress(MessageGroup& group, const BatchRequest& request, const warpaes_batch_entry& entry);
+
 /// Returns the memory for the statuses of the entry's messages. Empty if the entry has no statuses, or if its count is
 /// impossible, in which case the check refuses the entry.
 std::span<warpaes_status> statuses_of(const warpaes_batch_entry& entry) noexcept;
@@ -110,6 +118,8 @@ public:
         MessageGroup group;
         int device = -1;           ///< device of at least one part; -1 if all parts are in host memory
         std::uint8_t on_host = 0;  ///< a bit for each kind of elements that is in host memory
+        bool alike = false;        ///< whether the previous entry passed too and differs only in addresses and the key;
+                                   ///< `group` then has the addresses and the key of an earlier entry
 
         [[nodiscard]] bool lies_on_host(Kind kind) const noexcept { return (on_host >> kind & 1) != 0; }
         /// Whether the entry is partly on a device and partly in host memory.
@@ -117,6 +127,13 @@ public:
     };
     /// Throws an Error that describes a fault in the entry itself. The result is valid until the next call.
     const Checked& check(const warpaes_batch_entry& entry);
+    /// The memory that the entry writes, after check(); empty if `end` is 0.
+    [[nodiscard]] Clashes::Extent extent_of_output() const noexcept { return reaches_[output].extent(); }
+    [[nodiscard]] Clashes::Extent extent_of_tag() const noexcept {
+        return checked_.group.direction == Direction::encrypt ? reaches_[tag].extent() : Clashes::Extent{};
+    }
+    /// Called if the caller refuses the entry that has just been checked.
+    void forget() noexcept { last_entry_ = nullptr; }
     /// The checks that depend neither on addresses nor on the values of keys.
     static void check_shape(const warpaes_batch_entry& entry);
     /// Returns the device that holds an entry's statuses, or -1.
@@ -148,8 +165,13 @@ private:
     /// Memory from the first byte of the first element to the end of the last: [begin, end).
     struct Reach {
         std::uintptr_t begin = UINTPTR_MAX, end = 0;
+        [[nodiscard]] Clashes::Extent extent() const noexcept {
+            return end == 0 ? Clashes::Extent{} : Clashes::Extent{begin, end};
+        }
         [[nodiscard]] bool apart(const Reach& other) const noexcept { return end <= other.begin || other.end <= begin; }
     };
+    /// Checks an entry that differs from `last` only in addresses and the key. Returns false if check() must check it.
+    [[nodiscard]] bool check_alike(const warpaes_batch_entry& e, const warpaes_batch_entry& last);
     void check_faults(const warpaes_batch_entry& e) const;
     void check_tail(const warpaes_batch_entry& e) const;
     void check_living(const warpaes_batch_entry& e);
@@ -169,9 +191,10 @@ private:
                                                   ///< is missing
     std::array<const warpaes_key*, 64> alive_{};  ///< handles that were recently found to be valid
     Checked checked_{};
-    std::optional<Shape> valid_;                   ///< the last shape that check_shape() accepted
-    std::array<MemoryStretch, kinds + 1> last_{};  ///< memory of input, output, ..., and of statuses
-    std::array<MemoryStretch, 64> places_{};       ///< results of recent queries, indexed by address
+    std::optional<Shape> valid_;                       ///< the last shape that check_shape() accepted
+    const warpaes_batch_entry* last_entry_ = nullptr;  ///< `checked_` is for this entry, and check_alike() may use it
+    std::array<MemoryStretch, kinds + 1> last_{};      ///< memory of input, output, ..., and of statuses
+    std::array<MemoryStretch, 64> places_{};           ///< results of recent queries, indexed by address
     unsigned asked_ = 0;
 };
 

@@ -90,6 +90,21 @@ struct Batch::Survey {
         add_saturating(cost, saturating_product(message_cost, g.count));
         if (!is_parallel(g.mode, g.direction)) serial_messages += g.count;
         in_place = in_place || stays;
+        last_ = {.part = static_cast<std::size_t>(&part - parts.data()),
+                 .bytes = bytes,
+                 .cost = std::min(bytes + saturating_product(message_cost, g.count), most_counted),
+                 .messages = g.count,
+                 .keys = g.key == nullptr ? g.count : 0,
+                 .serial_messages = is_parallel(g.mode, g.direction) ? 0 : g.count};
+    }
+    /// Adds an entry that differs from the one added before only in addresses and the key.
+    void add_alike() {
+        Work& part = parts[last_.part];
+        part.messages += last_.messages;
+        add_saturating(part.bytes, last_.bytes);
+        part.keys += last_.keys;
+        add_saturating(cost, last_.cost);
+        serial_messages += last_.serial_messages;
     }
 
     void add(const Survey& other) {
@@ -106,6 +121,13 @@ struct Batch::Survey {
     }
 
 private:
+    /// The last entry that add() added.
+    struct Last {
+        std::size_t part = 0;
+        std::uint64_t bytes = 0, cost = 0, messages = 0, keys = 0, serial_messages = 0;
+    };
+    Last last_;
+
     static Memory memory_of(const std::uint8_t* input) { return place_of(input).kind; }
     static Memory memory_of(Memory memory) { return memory; }
 
@@ -131,6 +153,7 @@ private:
 struct Batch::Piece {
     Survey survey;
     Clashes clashes;
+    Shape shape;  ///< of the last entry; in memory, because the compiler would otherwise assemble it for each entry
     std::uint64_t messages = 0;
     std::vector<std::pair<std::uint32_t, std::shared_ptr<const ExpandedKey>>> keys;  ///< for table_keys_
 };
@@ -163,6 +186,7 @@ void Batch::refuse(std::uint32_t entry, warpaes_status status, const char* sente
 
 void Batch::check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece) {
     EntryChecker checker(engine_, request_);
+    Shape& shape = piece.shape;
     for (std::uint32_t i = begin; i < end; ++i) {
         outcomes_.begin(i);
         const warpaes_batch_entry& e = request_.entry(i);
@@ -172,29 +196,43 @@ void Batch::check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece) {
             const EntryChecker::Checked& checked = checker.check(e);
             const MessageGroup& g = checked.group;
             const bool in_host = checked.device < 0;
-            shapes_[i] = {.count = g.count,
-                          .cost = work_of(g) + message_cost,
-                          .kind = static_cast<std::uint16_t>(class_of(g)),
-                          .place = static_cast<std::int16_t>(checked.device),
-                          .work = !has_work(g)                        ? Shape::Work::none
-                                  : !is_parallel(g.mode, g.direction) ? Shape::Work::serial
-                                  : in_host && g.length > solo_bytes  ? Shape::Work::solo
-                                                                      : Shape::Work::parallel,
-                          .split = checked.split(),
-                          .output_on_host = checked.lies_on_host(EntryChecker::output),
-                          .iv_on_host = checked.lies_on_host(EntryChecker::iv)};
-            outcomes_.admit(i);
-            piece.clashes.add(i, writes_of(g));
-            if (has_work(g) && in_host) piece.survey.add(g);
+            if (!checked.alike) {
+                shape = {.count = g.count,
+                         .cost = work_of(g) + message_cost,
+                         .kind = static_cast<std::uint16_t>(class_of(g)),
+                         .place = static_cast<std::int16_t>(checked.device),
+                         .work = !has_work(g)                        ? Shape::Work::none
+                                 : !is_parallel(g.mode, g.direction) ? Shape::Work::serial
+                                 : in_host && g.length > solo_bytes  ? Shape::Work::solo
+                                                                     : Shape::Work::parallel,
+                         .split = checked.split(),
+                         .output_on_host = checked.lies_on_host(EntryChecker::output),
+                         .iv_on_host = checked.lies_on_host(EntryChecker::iv)};
+            }
+            shapes_[i] = shape;
+            if (!checked.alike) shape.alike = true;  // for the next entries
+            if (e.statuses != nullptr) outcomes_.admit(i);
+            if (checked.alike) {
+                piece.clashes.add(i, checker.extent_of_output(), checker.extent_of_tag(),
+                                  [&] { return writes_of(group_of(request_, e)); });
+            } else {
+                piece.clashes.add(i, writes_of(g));
+            }
+            if (shape.work != Shape::Work::none && in_host) {
+                checked.alike ? piece.survey.add_alike() : piece.survey.add(g);
+            }
             // A raw key that all messages share should be expanded only once.
             if (g.key == nullptr && g.count != 0 && in_host) {
-                const std::span<const std::uint8_t> bytes(g.keys.first, g.key_bytes);
+                const Elements keys = request_.elements(e, &warpaes_batch_entry::keys);
+                const std::span<const std::uint8_t> bytes(keys.first, g.key_bytes);
                 auto key = g.count == 1 ? keys_.get_if_seen(bytes) : g.keys.stride == 0 ? keys_.get(bytes) : nullptr;
                 if (key != nullptr) piece.keys.emplace_back(i, std::move(key));
             }
         } catch (const Error& error) {
+            checker.forget();
             refuse(i, error);
         } catch (const std::bad_alloc&) {
+            checker.forget();
             refuse(i, WARPAES_ERROR_OUT_OF_MEMORY, "out of host memory");
         }
     }
@@ -252,13 +290,13 @@ std::vector<std::uint32_t> Batch::in_order(const Survey& survey) const {
         least = std::min<std::size_t>(least, shapes_[i].kind);
         most = std::max<std::size_t>(most, shapes_[i].kind);
     };
-    std::vector<bool> taken(request_.count);
+    std::vector<bool> taken(survey.by_address.empty() ? 0 : request_.count);
     for (const std::uint32_t i : survey.by_address) {
         take(i);
         taken[i] = true;
     }
     for (std::uint32_t i = 0; i < request_.count; ++i) {
-        if (!taken[i]) take(i);
+        if (taken.empty() || !taken[i]) take(i);
     }
     if (least >= most) return order;
     if (order.size() < (most - least) / 128) {  // counting would mostly visit empty classes
@@ -306,13 +344,16 @@ void Batch::make_tasks(const Survey& survey) {
         }
     }
     const std::uint64_t shares = 4 * std::max<std::uint64_t>(1, workers.size());
-    const TaskList::Limits parallel{.bytes = std::clamp(survey.cost / shares, least_task_bytes, crew_.cpu_task_bytes),
+    // A single worker waits for no other, so its tasks are larger.
+    const bool is_single = workers.size() <= 1;
+    const std::uint64_t portions = is_single ? 1 : shares, most_bytes = (is_single ? 4 : 1) * crew_.cpu_task_bytes;
+    const TaskList::Limits parallel{.bytes = std::clamp(survey.cost / portions + 1, least_task_bytes, most_bytes),
                                     .messages = std::uint64_t{1} << 20};
     const std::uint64_t fair = std::max<std::uint64_t>(1, survey.serial_messages * 4 / shares);
     const auto serial = [&](const Shape& shape) {
         const std::uint64_t most = std::clamp(short_task_bytes / shape.cost, serial_most, serial_most_short);
-        const std::uint64_t least = std::min(serial_least, fair), parts = workers.size() > 1 ? shares : 1;
-        const std::uint64_t messages = std::clamp(survey.serial_messages / parts + 1, least, most);
+        const std::uint64_t least = std::min(serial_least, fair);
+        const std::uint64_t messages = std::clamp(survey.serial_messages / portions + 1, least, most);
         return TaskList::Limits{.bytes = serial_task_bytes,
                                 .messages = (messages + least - 1) / least * least,
                                 .slices = serial_task_entries};
@@ -330,10 +371,13 @@ void Batch::make_tasks(const Survey& survey) {
         const Shape& shape = shapes_[i];
         device_tasks_[shape.place].list.add(i, shape.count, shape.cost, whole);
     };
-    for (const std::uint32_t i : order) {
-        if (is_begun(shapes_[i])) add_to_device(i);
+    for (std::size_t i = 0; !chains_first.empty() && i < order.size(); ++i) {
+        if (is_begun(shapes_[order[i]])) add_to_device(order[i]);
     }
     for (const int device : chains_first) device_tasks_[device].list.close();
+    host_.reserve(order.size());
+    std::uint64_t serial_cost = 0;  // of the messages that `serial_limits` are for: computing them takes divisions
+    TaskList::Limits serial_limits;
     constexpr TaskList::Limits alone{.bytes = std::uint64_t{1} << 62, .messages = 1};
     for (const std::uint32_t i : order) {
         if (cancelled_) throw Error(WARPAES_ERROR_CANCELLED, "cancelled by the caller");
@@ -345,7 +389,11 @@ void Batch::make_tasks(const Survey& survey) {
         } else if (shape.work == Shape::Work::solo) {
             solos_.list.add(i, shape.count, shape.cost, alone);
         } else {
-            host_.add(i, shape.count, shape.cost, shape.work == Shape::Work::serial ? serial(shape) : parallel);
+            if (shape.work == Shape::Work::serial && shape.cost != serial_cost) {
+                serial_cost = shape.cost;
+                serial_limits = serial(shape);
+            }
+            host_.add(i, shape.count, shape.cost, shape.work == Shape::Work::serial ? serial_limits : parallel);
         }
     }
     host_.close();

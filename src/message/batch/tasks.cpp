@@ -22,7 +22,7 @@ constexpr std::size_t many_tasks = std::size_t{1} << 22;
 
 }  // namespace
 
-void TaskList::add(std::uint32_t entry, std::uint64_t count, std::uint64_t bytes, const Limits& limits) {
+void TaskList::cut(std::uint32_t entry, std::uint64_t count, std::uint64_t bytes, const Limits& limits) {
     const unsigned most_log2 = slices_.size() < many_tasks ? most_tasks_of_an_entry_log2 : most_tasks_of_a_later_log2;
     const std::uint64_t least = (count >> most_log2) + 1;
     const std::uint64_t messages = std::max(limits.messages, least);

@@ -35,7 +35,14 @@ public:
         std::uint64_t slices = 1024;
     };
     /// Adds `count` messages of an entry, each of `bytes` bytes.
-    void add(std::uint32_t entry, std::uint64_t count, std::uint64_t bytes, const Limits& limits);
+    void add(std::uint32_t entry, std::uint64_t count, std::uint64_t bytes, const Limits& limits) {
+        if (!fits(count, bytes, limits)) return cut(entry, count, bytes, limits);
+        slices_.push_back({.first = 0, .count = count, .entry = entry});
+        task_bytes_ += count * std::max<std::uint64_t>(bytes, 1);
+        task_messages_ += count;
+    }
+    /// Prepares for `entries` calls of add(), most of which add one slice.
+    void reserve(std::size_t entries) { slices_.reserve(slices_.size() + entries); }
     /// Finishes the last task.
     void close();
 
@@ -48,6 +55,16 @@ public:
     }
 
 private:
+    /// Whether all messages fit in the last task, which has begun.
+    [[nodiscard]] bool fits(std::uint64_t count, std::uint64_t bytes, const Limits& limits) const noexcept {
+        constexpr std::uint64_t few = 64, most = std::uint64_t{1} << 32;  // the product below does not overflow
+        return count - 1 < few && bytes < most && slices_.size() - task_begin_ - 1 < limits.slices - 1 &&
+               task_bytes_ + (count - 1) * std::max<std::uint64_t>(bytes, 1) < limits.bytes &&
+               task_messages_ + count <= limits.messages;
+    }
+    /// Adds messages to one or more tasks.
+    void cut(std::uint32_t entry, std::uint64_t count, std::uint64_t bytes, const Limits& limits);
+
     std::vector<Slice> slices_;
     std::vector<std::uint32_t> ends_;
     std::uint64_t bytes_ = 0;
