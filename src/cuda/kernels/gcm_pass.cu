@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(GcmPass::threads, 1) gcm_pass_kernel(const __g
 #pragma unroll
                 for (unsigned i = 0; i < 2; ++i) {
                     const std::uint8_t* const from = in + at + i * step * unsigned{block_bytes};
-                    text[i] = alignment == 16 ? load_block_early(from, 16) : load_inner_block<false>(from);
+                    text[i] = alignment == 16 ? load_block_early(from, 16) : load_inner_block(from);
                 }
 #pragma unroll
                 for (unsigned i = 0; i < 2; ++i) {

@@ -70,8 +70,7 @@ __device__ __forceinline__ void store_half(std::uint8_t* p, uint4 block, unsigne
     __syncwarp();
     if (half == 1 && lane == 0) before = *between;
     if (lane == (half == 0 ? 0 : warp_lanes - 1)) store_unaligned(p, block);
-    if (half == 1 || lane != 0)
-        store_block(p - past, block_from<true>(before, block, unsigned{block_bytes} - past), 16);
+    if (half == 1 || lane != 0) store_block(p - past, block_from(before, block, unsigned{block_bytes} - past), 16);
 }
 
 /// Finds the part that begins at window `at` of the launch and ends at `stop`, or earlier with its message. `group` is
@@ -84,14 +83,18 @@ __device__ __forceinline__ void find_part(const BatchParams& batch, volatile Win
     const auto of_group = static_cast<std::uint32_t>(at - its.first_unit);
     const std::uint32_t first = of_group % windows;
     const auto count = static_cast<std::uint32_t>(windows - first < stop - at ? windows - first : stop - at);
-    part.group = &its;
-    part.index = of_group / windows;
-    part.next = at + count;
-    part.count = count;
-    part.behind = windows - first - count;
-    part.whole = static_cast<std::uint32_t>(its.length / block_bytes);
-    part.blocks = static_cast<std::uint32_t>(blocks_of(its.length));
-    part.rest = static_cast<std::uint32_t>(its.length % block_bytes);
+    __syncwarp();  // all lanes have read the previous part
+    if (lane_id() == 0) {
+        part.group = &its;
+        part.index = of_group / windows;
+        part.next = at + count;
+        part.count = count;
+        part.behind = windows - first - count;
+        part.whole = static_cast<std::uint32_t>(its.length / block_bytes);
+        part.blocks = static_cast<std::uint32_t>(blocks_of(its.length));
+        part.rest = static_cast<std::uint32_t>(its.length % block_bytes);
+    }
+    __syncwarp();
 }
 
 template <int Rounds, bool Encrypts, bool Aligned>
@@ -114,7 +117,6 @@ __global__ void __launch_bounds__(GcmWindows::threads, 1)
     std::uint64_t at = p.batch.units * share / shares;
     std::uint32_t group = at < stop ? find_group<&BatchGroup::first_unit>(p.batch, at) : 0;
     for (; at < stop; at = part.next) {
-        __syncwarp();  // all lanes have read the previous part
         find_part(p.batch, part, group, at, stop);
         // The number of this warp's first block in the window; negative before the text.
         int first = static_cast<int>(((part.blocks + 2) / G::window + 1 - part.behind - part.count) * G::window - 2 +
@@ -149,7 +151,7 @@ __global__ void __launch_bounds__(GcmWindows::threads, 1)
 #pragma unroll
                 for (unsigned i = 0; i < 2; ++i) {
                     const std::uint8_t* const from = in + i * warp_lanes * block_bytes;
-                    text[i] = Aligned ? load_block_early(from, 16) : load_inner_block<true>(from);
+                    text[i] = Aligned ? load_block_early(from, 16) : load_inner_block(from);
                 }
                 const uint4 b = prefix.b(tables, g % 256, k);
                 hashed[0] = text[0];

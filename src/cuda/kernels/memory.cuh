@@ -64,43 +64,27 @@ __device__ __forceinline__ uint4 load_block(const std::uint8_t* p, std::uint32_t
     return load_unaligned(p);
 }
 
-/// Returns the 16 bytes that begin at byte `at` (0 to 15) of two blocks. `Uniform` means that `at` is the same in all
-/// lanes of a warp. Branches then take fewer instructions than selections of words.
-template <bool Uniform>
+/// Returns the 16 bytes that begin at byte `at` (0 to 15) of two blocks. Selecting words is faster than branches, even
+/// if `at` is the same in all lanes.
 __device__ __forceinline__ uint4 block_from(uint4 a, uint4 b, unsigned at) {
-    const unsigned shift = 8 * (at % 4);
-    const auto from = [shift](std::uint32_t v, std::uint32_t w, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
-        return make_uint4(word_from(v, w, shift), word_from(w, x, shift), word_from(x, y, shift),
-                          word_from(y, z, shift));
-    };
-    if constexpr (Uniform) {
-        switch (at / 4) {
-        case 0:
-            return from(a.x, a.y, a.z, a.w, b.x);
-        case 1:
-            return from(a.y, a.z, a.w, b.x, b.y);
-        case 2:
-            return from(a.z, a.w, b.x, b.y, b.z);
-        default:
-            return from(a.w, b.x, b.y, b.z, b.w);
-        }
-    }
     const bool two = (at & 8) != 0, one = (at & 4) != 0;
     const std::uint32_t w[6] = {two ? a.z : a.x, two ? a.w : a.y, two ? b.x : a.z,
                                 two ? b.y : a.w, two ? b.z : b.x, two ? b.w : b.y};
-    return from(one ? w[1] : w[0], one ? w[2] : w[1], one ? w[3] : w[2], one ? w[4] : w[3], one ? w[5] : w[4]);
+    const std::uint32_t v[5] = {one ? w[1] : w[0], one ? w[2] : w[1], one ? w[3] : w[2], one ? w[4] : w[3],
+                                one ? w[5] : w[4]};
+    const unsigned shift = 8 * (at % 4);
+    return make_uint4(word_from(v[0], v[1], shift), word_from(v[1], v[2], shift), word_from(v[2], v[3], shift),
+                      word_from(v[3], v[4], shift));
 }
 
 /// Returns a block at any address, which must lie between two other blocks of the same text. Loads the two aligned
 /// blocks that contain it, which takes fewer accesses than loading its words and bytes. The bytes of the neighbours,
-/// which other threads may be writing, are discarded. `Uniform` means that all lanes of a warp have the same address
-/// modulo 16.
-template <bool Uniform>
+/// which other threads may be writing, are discarded.
 __device__ __forceinline__ uint4 load_inner_block(const std::uint8_t* p) {
     const auto past = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(p) % 16);
     const auto* const aligned = reinterpret_cast<const uint4*>(p - past);
     const uint4 a = aligned[0];
-    return block_from<Uniform>(a, past != 0 ? aligned[1] : a, past);
+    return block_from(a, past != 0 ? aligned[1] : a, past);
 }
 
 /// Like load_block(), but the load is issued here. The compiler would otherwise move it down to the first use of the
