@@ -1588,6 +1588,35 @@ def parquet_open_footer(key: Buffer, aad: Buffer, footer: Buffer, length: int) -
         FormatError: The footer is damaged, or the file is not encrypted.
     """
 
+def thrift_read(
+    data: Buffer, what: str, at: int, list_class: Callable[[int, list[Any]], Any], map_class: Callable[..., Any]
+) -> tuple[dict[int, tuple[int, Any]], int]:
+    """Return the struct at an offset, as a dictionary, and the offset of its end.
+
+    Args:
+        data: Bytes in Thrift's compact protocol.
+        what: The name of the bytes in error messages.
+        at: The offset of the struct.
+        list_class: Makes a list or a set from the type and the list of its elements.
+        map_class: Makes a map from the types of keys and values and a list of pairs.
+
+    Raises:
+        FormatError: The struct is damaged or nested too deeply.
+        ValueError: The offset is past the end.
+    """
+
+def thrift_write(fields: dict[int, tuple[int, Any]]) -> bytes:
+    """Return the bytes of a struct in Thrift's compact protocol.
+
+    Args:
+        fields: The fields, as ``thrift_read`` returns them.
+
+    Raises:
+        OverflowError: An integer has more than 64 bits.
+        TypeError: A value does not have the Python type of its Thrift type.
+        ValueError: A type is unknown.
+    """
+
 def parquet_buffer(length: int) -> tuple[bytes, memoryview]:
     """Return a new bytes object and a view through which to fill it. Do not share the bytes before they are filled, and
     do not use the view after the bytes are freed.

@@ -1072,6 +1072,70 @@ class Thrift(unittest.TestCase):
         }
         self.assertEqual(_thrift.Reader(_thrift.write(fields), "it").struct(), fields)
 
+    def test_bytes_of_a_struct(self):
+        """The bytes follow Thrift's specification."""
+        from warpaes.parquet import _thrift
+
+        for fields, text in (
+            ({}, "00"),
+            ({1: (_thrift.I32, 1), 3: (_thrift.I64, -(1 << 63))}, "1502 26ffffffffffffffffff01 00"),
+            ({16: (_thrift.I16, 63), 1: (_thrift.BOOL_FALSE, True)}, "11 f47e 00"),
+            ({40: (_thrift.BYTE, 255)}, "0350ff 00"),
+            ({1: (_thrift.BINARY, b"ab"), 2: (_thrift.DOUBLE, b"12345678")}, "18026162 173132333435363738 00"),
+            ({1: (_thrift.LIST, _thrift.List(_thrift.I32, [0] * 15))}, "19f50f" + 15 * "00" + "00"),
+            ({1: (_thrift.SET, _thrift.List(_thrift.BOOL_TRUE, [True, False]))}, "1a210102 00"),
+            ({1: (_thrift.STRUCT, {1: (_thrift.I32, -1)})}, "1c150100 00"),
+            ({1: (_thrift.MAP, _thrift.Map(0, 0, []))}, "1b00 00"),
+            ({1: (_thrift.MAP, _thrift.Map(_thrift.BINARY, _thrift.I32, [(b"k", 2)]))}, "1b018501 6b04 00"),
+        ):
+            with self.subTest(fields=fields):
+                self.assertEqual(_thrift.write(fields), bytes.fromhex(text))
+                found = _thrift.Reader(b"?" + bytes.fromhex(text) + b"?", "it", 1)
+                read = {number: (kind, value) for number, (kind, value) in found.struct().items()}
+                boolean = {number: (2 - value, value) for number, (kind, value) in fields.items() if kind in (1, 2)}
+                self.assertEqual(read, fields | boolean)
+                self.assertEqual(found.at, 1 + len(bytes.fromhex(text)))
+
+    def test_every_end_and_every_byte(self):
+        """A struct that is cut off is refused, and an altered byte is refused or changes the struct."""
+        from warpaes.parquet import _thrift
+
+        with wp.open(io.BytesIO(written(table(3), compression="none")), KEY) as view:
+            data = view.footer_bytes
+        struct = _thrift.Reader(data, "it").struct()
+        self.assertEqual(_thrift.write(struct), data)
+        for end in range(len(data)):
+            with self.assertRaisesRegex(FormatError, "it is damaged at byte"):
+                _thrift.Reader(data[:end], "it").struct()
+        for at in range(len(data)):
+            for change in (1, 0x0F, 0x80, 0xFF):
+                altered = bytearray(data)
+                altered[at] ^= change
+                try:
+                    found = _thrift.Reader(altered, "it").struct()
+                except FormatError:
+                    continue
+                self.assertNotEqual((found, len(_thrift.write(found))), (struct, len(data)))
+
+    def test_values_that_cannot_be_written(self):
+        from warpaes.parquet import _thrift
+
+        deep = {}
+        for _ in range(100):
+            deep = {1: (_thrift.STRUCT, deep)}
+        for fields, error in (
+            ({1: (_thrift.I64, 1 << 63)}, OverflowError),
+            ({1: (_thrift.I64, "1")}, TypeError),
+            ({1: (_thrift.BINARY, "text")}, TypeError),
+            ({1: (_thrift.STRUCT, [])}, TypeError),
+            ({1: (_thrift.LIST, _thrift.List(_thrift.I32, (1,)))}, TypeError),
+            ({1: _thrift.I32}, TypeError),
+            ({1: (14, 0)}, ValueError),
+            (deep, RecursionError),
+        ):
+            with self.subTest(fields=str(fields)[:60]), self.assertRaises(error):
+                _thrift.write(fields)
+
 
 class Iceberg(unittest.TestCase):
     """Tests of the key metadata in manifests."""

@@ -222,7 +222,7 @@ class _Column:
                 column[META_DATA] = (STRUCT, _thrift.Reader(text, f"{place}: the column metadata").struct())
             elif META_DATA not in column:
                 column[META_DATA] = (STRUCT, _hidden(group, place, leaf))
-        meta = _thrift.need(column, META_DATA, STRUCT, str(place))
+        meta = _thrift.need(column, META_DATA, STRUCT, place)
         self._locate(meta)
         self._indexes()
         self._bloom(meta)
@@ -252,7 +252,7 @@ class _Column:
 
     def _locate(self, meta: Struct) -> None:
         chunk = self.chunk
-        what = str(chunk.place)
+        what = chunk.place
         start = _thrift.need(meta, DATA_OFFSET, I64, what)
         dictionary = _thrift.get(meta, DICTIONARY_OFFSET, I64, what)
         chunk.dictionary = dictionary is not None and dictionary > 0 and not 0 < start <= dictionary
@@ -279,17 +279,17 @@ class _Column:
             (OFFSET_INDEX_OFFSET, OFFSET_INDEX_LENGTH, _modules.OFFSET_INDEX),
             (COLUMN_INDEX_OFFSET, COLUMN_INDEX_LENGTH, _modules.COLUMN_INDEX),
         ):
-            start = _thrift.get(self._column, start_field, I64, str(self.chunk.place))
-            length = _thrift.get(self._column, length_field, I32, str(self.chunk.place))
+            start = _thrift.get(self._column, start_field, I64, self.chunk.place)
+            length = _thrift.get(self._column, length_field, I32, self.chunk.place)
             if start is not None:
                 self._span(start, length or 0, start_field, length_field, kind)
 
     def _bloom(self, meta: Struct) -> None:
         chunk, footer = self.chunk, self._footer
-        start = _thrift.get(meta, BLOOM_OFFSET, I64, str(chunk.place))
+        start = _thrift.get(meta, BLOOM_OFFSET, I64, chunk.place)
         if start is None or not chunk.encrypted:
             return
-        length = _thrift.get(meta, BLOOM_LENGTH, I32, str(chunk.place))
+        length = _thrift.get(meta, BLOOM_LENGTH, I32, chunk.place)
         if chunk.key is None:
             meta.pop(BLOOM_OFFSET, None)
             meta.pop(BLOOM_LENGTH, None)
