@@ -1446,39 +1446,30 @@ def parquet_decrypt(
     """
 
 def parquet_read(
-    key: Buffer,
     aad: Buffer,
     descriptor: int,
-    offset: int,
-    length: int,
     window_bytes: int,
     to: Buffer,
     threads: int,
     ctr: bool,
-    dictionary: bool,
-    row_group: int,
-    column: int,
-    first_page: int,
-) -> list[int]:
-    """Read complete pages from a file, write their plain view to a buffer, and return the size of each page.
+    chunks: list[tuple[bytes, int, int, int, int, bool, int, int, int]],
+) -> list[list[int]]:
+    """Read complete pages of column chunks from a file, write their plain view to a buffer, and return the sizes of the
+    pages of each column chunk.
 
-    Reading stops before a page that does not fit in the buffer, is truncated or has an invalid length. If the call
-    fails, the buffer is wiped.
+    Reading of a column chunk stops before a page that does not fit in its part of the buffer, is truncated or has an
+    invalid length. If the call fails, all these parts are wiped.
 
     Args:
-        key: The column's key.
         aad: The AAD prefix followed by aad_file_unique.
         descriptor: The file's descriptor.
-        offset: The offset of the first page in the file.
-        length: The number of bytes from ``offset`` to the end of the column chunk.
         window_bytes: The number of ciphertext bytes to read and decrypt at a time, if no page is longer.
         to: The output buffer.
         threads: The maximum number of threads.
         ctr: Whether pages are encrypted with AES-CTR.
-        dictionary: Whether the first page is the dictionary page.
-        row_group: The ordinal of the row group.
-        column: The ordinal of the column.
-        first_page: The ordinal of the first data page.
+        chunks: Nine values for each column chunk: its key; the offset of the first page in the file; the number of
+            bytes from there to the end of the chunk; the offset and the size of its part of ``to``; whether the first
+            page is the dictionary page; and the ordinals of the row group, the column and the first data page.
 
     Raises:
         InvalidTag: A module is not authentic.

@@ -28,12 +28,28 @@ _STATUSES, _STATUS_BYTES = 16 << 10, 4
 #: The minimum length of a header module, for a header of one byte.
 _LEAST_HEADER = _modules.OVERHEAD + 1
 
+#: The arguments of ``parquet_read`` for a column chunk.
+_Job = tuple[bytes, int, int, int, int, bool, int, int, int]
+
 
 def copy(data: bytes | memoryview, to: memoryview) -> int:
     """Copy as many bytes as fit, and return their number."""
     count = min(len(data), len(to))
     to[:count] = data[:count]
     return count
+
+
+def read_chunks(wanted: list[tuple[Pages, int, int, int, int]], to: memoryview) -> list[list[int]]:
+    """Write complete pages of a file's column chunks to a buffer, in one call without the GIL. Return the sizes of the
+    pages of each chunk.
+
+    Args:
+        wanted: For each chunk: its pages, which must be ``streamable``; the number of the first page and its offset in
+            the chunk; and the offset and the size of the chunk's part of the buffer.
+        to: The buffer.
+    """
+    jobs = [pages.job(*where) for pages, *where in wanted]
+    return wanted[0][0].read_jobs(jobs, to)
 
 
 class Mover:
@@ -201,37 +217,49 @@ class Pages:
         self._kept = (page, data)
         return copy(memoryview(data)[begin - low :], to)
 
+    @property
+    def streamable(self) -> bool:
+        """Whether ``read_chunks`` can read the pages: the file is local, and no check needs a page's ciphertext."""
+        return self._source.descriptor() is not None and (not self._footer.ctr or self._checked)
+
     def _stream(self, page: int, to: memoryview) -> int:
         """Write as many complete pages of a local file as fit, in one call. Return the number of bytes."""
-        chunk, starts = self._chunk, self._starts
-        descriptor = self._source.descriptor()
+        starts = self._starts
         low = starts[page]
         fits = len(to) >= _LEAST_STREAM and (page + 1 == len(starts) or starts[page + 1] - low <= len(to))
-        if descriptor is None or not fits or self._ordinal(page) > _MAX_ORDINAL:
+        if not fits or not self.streamable or self._ordinal(page) > _MAX_ORDINAL:
             return 0
-        if self._footer.ctr and not self._checked:  # the check needs a page's ciphertext
-            return 0
-        sizes = _native.parquet_read(
-            chunk.key or b"",
-            self._footer.aad,
-            descriptor,
-            chunk.start + low,
-            chunk.length - low,
-            self._source.window_bytes,
-            to,
-            min(_MOST_THREADS, len(os.sched_getaffinity(0))),
-            self._footer.ctr,
-            chunk.dictionary and page == 0,
-            chunk.place.row_group,
-            chunk.place.column,
-            self._ordinal(page),
-        )
+        (sizes,) = read_chunks([(self, page, low, 0, len(to))], to)
         count = 0
         for number, size in enumerate(sizes, page + 1):
             count += size
             if number == len(starts):
                 starts.append(low + count)
         return count
+
+    def job(self, page: int, low: int, at: int, room: int) -> _Job:
+        """Return a chunk's arguments for ``parquet_read``; see ``read_chunks``."""
+        chunk, place = self._chunk, self._chunk.place
+        return (
+            chunk.key or b"",
+            chunk.start + low,
+            chunk.length - low,
+            at,
+            room,
+            chunk.dictionary and page == 0,
+            place.row_group,
+            place.column,
+            self._ordinal(page),
+        )
+
+    def read_jobs(self, jobs: list[_Job], to: memoryview) -> list[list[int]]:
+        """Call ``parquet_read`` for chunks of this file."""
+        source, footer = self._source, self._footer
+        threads = min(_MOST_THREADS, len(os.sched_getaffinity(0)))
+        descriptor = source.descriptor()
+        return _native.parquet_read(
+            footer.aad, -1 if descriptor is None else descriptor, source.window_bytes, to, threads, footer.ctr, jobs
+        )
 
     # ------------------------------------------------------------------------------------------- where pages lie
 

@@ -16,7 +16,7 @@ from . import _device, _footer, _modules, _prune, _thrift
 from ._device import DeviceSpan
 from ._footer import Chunk, Footer, Span
 from ._keys import KeyRing
-from ._pages import Pages, copy
+from ._pages import Pages, copy, read_chunks
 from ._plain import PlainFile
 from ._source import Source
 
@@ -207,9 +207,30 @@ class PlainView(PlainFile):
         return max(0, min(length, self._size - offset))
 
     def _fill(self, offset: int, view: memoryview) -> None:
+        complete = self._read_chunks(offset, view)
         at = 0
         while at < len(view):
-            at += self._piece(offset + at, view[at:])
+            at += complete.get(offset + at) or self._piece(offset + at, view[at:])
+
+    def _read_chunks(self, offset: int, view: memoryview) -> dict[int, int]:
+        """Write the complete column chunks in a range of a local file, on several threads. Return the length of each
+        such chunk by its offset. A damaged chunk is left to ``_piece``, which finds the error."""
+        end = offset + len(view)
+        wanted = []
+        for index in range(bisect.bisect_left(self._offsets, offset), len(self._parts)):
+            part = self._parts[index]
+            if part.start + part.length > end:
+                break
+            if part.pages is not None and part.pages.streamable:
+                wanted.append((part.pages, 0, 0, part.start - offset, part.length))
+        if len(wanted) < 2:
+            return {}
+        sizes = read_chunks(wanted, view)
+        complete = {}
+        for (_, _, _, at, length), its_sizes in zip(wanted, sizes, strict=True):
+            if sum(its_sizes) == length:
+                complete[offset + at] = length
+        return complete
 
     def _piece(self, offset: int, to: memoryview) -> int:
         """Write one or more bytes from an offset, either from a single part or from the bytes between parts."""
