@@ -171,6 +171,48 @@ class HostileInFiles(InFiles, files.Hostile):
                         view.readinto(buffer)
                     self.assertEqual(buffer.count(0), len(buffer))
 
+    def test_short_reads_one_after_another(self):
+        """Short reads decrypt a window of pages at a time, and each page once. An altered page is found when the window
+        contains it."""
+        for algorithm, size in (("AES_GCM_V1", 1000), ("AES_GCM_CTR_V1", 1000), ("AES_GCM_V1", 60_000)):
+            data = files.written(
+                pa.table({"a": pa.array(range(40_000), pa.int64())}),
+                {"encryption_algorithm": algorithm},
+                use_dictionary=False,
+                compression="none",
+                data_page_size=size,
+                write_batch_size=100,
+            )
+            with wp._open.open(io.BytesIO(data), KEY) as view:
+                whole = view.read()
+                chunk, starts = view.footer.chunks[0][0], view.column_pages()[0].starts()
+            end = chunk.start + chunk.length
+            real = wp._pages._native.parquet_read
+            for length in (1, 999, 1000, 1500, 70_000):
+                with (
+                    wp.open(io.BytesIO(data), KEY) as view,
+                    unittest.mock.patch.object(wp._pages._native, "parquet_read", side_effect=real) as calls,
+                ):
+                    begin = max(chunk.start, end - 300 * length)
+                    got = b"".join(view.read_at(at, length) for at in range(begin, end, length))
+                    self.assertEqual(got[: end - begin], whole[begin:end])
+                    windows = (end - begin) // wp._source._LOCAL_BYTES + 3
+                    if length < 10_000:
+                        self.assertLessEqual(calls.call_count, windows)
+                    self.assertIsNone(view.column_pages()[0]._kept)
+        altered = bytearray(data)
+        altered[chunk.start + starts[4] - 3] ^= 1
+        with wp.open(io.BytesIO(altered), KEY) as view:
+            self.assertEqual(view.read_at(chunk.start, 100), whole[chunk.start : chunk.start + 100])
+            for at in range(100, starts[4], 1000):
+                try:
+                    self.assertEqual(view.read_at(chunk.start + at, 1000), whole[chunk.start + at :][:1000])
+                except InvalidTag as error:
+                    self.assertIn("row group 0, column 0, page 3", str(error))
+                    break
+            else:
+                self.fail("the altered page was returned")
+
     def test_a_chunk_whose_key_is_missing(self):
         """The other chunks are read in one call, and a read of all of them is refused."""
         table = pa.table({name: pa.array(range(5_000), pa.int64()) for name in "abc"})

@@ -112,7 +112,8 @@ class Pages:
         self._source, self._footer, self._chunk, self._index = source, footer, chunk, index
         self._starts = [0]  # where pages begin, as far as known, and the end of the last known page
         self._checked = False  # whether AES_GCM_CTR_V1 pages are known not to be renamed AES_GCM_V1 pages
-        self._kept: tuple[int, bytes] | None = None  # the last page if only a part of it was read
+        self._kept: tuple[int, memoryview] | None = None  # decrypted pages that were not read to their end
+        self._next = -1  # where the last read ended
         self._lock = ForkLock()
         self._overhead = _modules.CTR_OVERHEAD if footer.ctr else _modules.OVERHEAD
 
@@ -189,15 +190,28 @@ class Pages:
         """Write bytes of the view from the pages that are decrypted together. Return the number of bytes, which is at
         least one."""
         with self._lock:
-            return self._read(begin, to)
+            count = self._of_kept(begin, to) or self._read(begin, to)
+            self._next = begin + count
+            return count
+
+    def _of_kept(self, begin: int, to: memoryview) -> int:
+        if self._kept is None:
+            return 0
+        low, data = self._kept
+        if not low <= begin < low + len(data):
+            return 0
+        count = copy(data[begin - low :], to)
+        if begin - low + count == len(data):
+            self._kept = None
+        return count
 
     def _read(self, begin: int, to: memoryview) -> int:
         starts, end = self._starts, begin + len(to)
         self._find(begin)
         page = bisect.bisect_right(starts, begin) - 1
         low = starts[page]
-        if self._kept is not None and self._kept[0] == page:
-            return copy(memoryview(self._kept[1])[begin - low :], to)
+        if begin == self._next and len(to) <= self._source.window_bytes // 4 and self._read_ahead(page):
+            return self._of_kept(begin, to)
         if begin == low and (count := self._stream(page, to)):
             return count
         modules = self._from(page, end)
@@ -214,8 +228,19 @@ class Pages:
         data, view = _native.parquet_buffer(size)
         with view:
             self._decrypt(modules[:size], view, page)
-        self._kept = (page, data)
-        return copy(memoryview(data)[begin - low :], to)
+        self._kept = (low, memoryview(data))
+        return self._of_kept(begin, to)
+
+    def _read_ahead(self, page: int) -> bool:
+        """Decrypt a window of pages of a local file, because short reads follow one another. Return whether it contains
+        a page."""
+        low = self._starts[page]
+        data, view = _native.parquet_buffer(min(self._source.window_bytes, self._chunk.length - low))
+        with view:
+            count = self._stream(page, view)
+        if count:
+            self._kept = (low, memoryview(data)[:count])
+        return count > 0
 
     @property
     def streamable(self) -> bool:
