@@ -1608,6 +1608,26 @@ def thrift_write(fields: dict[int, tuple[int, Any]]) -> bytes:
         ValueError: A type is unknown.
     """
 
+def parquet_simple_footer(
+    data: Buffer, what: str, list_class: Callable[[int, list[Any]], Any], map_class: Callable[..., Any]
+) -> tuple[bytes, Any, list[tuple[int | None, list[tuple[int, int | None, int]]]]] | None:
+    """Convert FileMetaData of an encrypted file to that of the plain file, if it contains no offset that changes.
+
+    Args:
+        data: FileMetaData.
+        what: The name of the bytes in error messages.
+        list_class: See ``thrift_read``.
+        map_class: See ``thrift_read``.
+
+    Returns:
+        FileMetaData of the plain file; the schema, as a list; and for each row group, its ordinal and the offset of the
+        first data page, the offset of the dictionary page and the length of each column chunk. None unless all column
+        chunks are encrypted under the footer's key and have neither an index nor a Bloom filter.
+
+    Raises:
+        FormatError: FileMetaData is damaged.
+    """
+
 def parquet_buffer(length: int) -> tuple[bytes, memoryview]:
     """Return a new bytes object and a view through which to fill it. Do not share the bytes before they are filled, and
     do not use the view after the bytes are freed.
