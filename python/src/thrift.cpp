@@ -549,8 +549,9 @@ PyMethodDef thrift_functions[] = {
     method_def<parquet_simple_footer>(
         "parquet_simple_footer",
         "parquet_simple_footer(data, what, list_class, map_class)\n--\n\n"
-        "Return the footer of the plain file, its schema and the positions of its column chunks, or None."),
-    method_def<thrift_write>("thrift_write", "thrift_write(fields)\n--\n\nReturn the bytes of a struct."),
+        "Convert FileMetaData of an encrypted file to that of the plain file, if it contains no offset that changes."),
+    method_def<thrift_write>("thrift_write",
+                             "thrift_write(fields)\n--\n\nReturn the bytes of a struct in Thrift's compact protocol."),
     end_of_methods,
 };
 

@@ -39,17 +39,30 @@ def copy(data: bytes | memoryview, to: memoryview) -> int:
     return count
 
 
-def read_chunks(wanted: list[tuple[Pages, int, int, int, int]], to: memoryview) -> list[list[int]]:
-    """Write complete pages of a file's column chunks to a buffer, in one call without the GIL. Return the sizes of the
-    pages of each chunk.
+def read_job(chunk: Chunk, page: int, low: int, at: int, room: int) -> _Job:
+    """Return the arguments of ``read_chunks`` for a chunk that has a key.
 
     Args:
-        wanted: For each chunk: its pages, which must be ``streamable``; the number of the first page and its offset in
-            the chunk; and the offset and the size of the chunk's part of the buffer.
-        to: The buffer.
+        chunk: The chunk.
+        page: The number of the first page.
+        low: The offset of the first page in the chunk.
+        at: The offset of the chunk's part of the buffer.
+        room: The size of the chunk's part of the buffer.
     """
-    jobs = [pages.job(*where) for pages, *where in wanted]
-    return wanted[0][0].read_jobs(jobs, to)
+    place, dictionary = chunk.place, chunk.dictionary and page == 0
+    ordinal = max(page - 1, 0) if chunk.dictionary else page
+    position = (chunk.start + low, chunk.length - low, at, room)
+    return (chunk.key or b"", *position, dictionary, place.row_group, place.column, ordinal)
+
+
+def read_chunks(source: Source, footer: Footer, jobs: list[_Job], to: memoryview) -> list[list[int]]:
+    """Write complete pages of column chunks of a local file to a buffer, in one call without the GIL. Return the sizes
+    of the pages of each chunk."""
+    descriptor = source.descriptor()
+    if descriptor is None:
+        return [[] for _ in jobs]
+    threads = min(_MOST_THREADS, len(os.sched_getaffinity(0)))
+    return _native.parquet_read(footer.aad, descriptor, source.window_bytes, to, threads, footer.ctr, jobs)
 
 
 class Mover:
@@ -254,37 +267,14 @@ class Pages:
         fits = len(to) >= _LEAST_STREAM and (page + 1 == len(starts) or starts[page + 1] - low <= len(to))
         if not fits or not self.streamable or self._ordinal(page) > _MAX_ORDINAL:
             return 0
-        (sizes,) = read_chunks([(self, page, low, 0, len(to))], to)
+        job = read_job(self._chunk, page, low, 0, len(to))
+        (sizes,) = read_chunks(self._source, self._footer, [job], to)
         count = 0
         for number, size in enumerate(sizes, page + 1):
             count += size
             if number == len(starts):
                 starts.append(low + count)
         return count
-
-    def job(self, page: int, low: int, at: int, room: int) -> _Job:
-        """Return a chunk's arguments for ``parquet_read``; see ``read_chunks``."""
-        chunk, place = self._chunk, self._chunk.place
-        return (
-            chunk.key or b"",
-            chunk.start + low,
-            chunk.length - low,
-            at,
-            room,
-            chunk.dictionary and page == 0,
-            place.row_group,
-            place.column,
-            self._ordinal(page),
-        )
-
-    def read_jobs(self, jobs: list[_Job], to: memoryview) -> list[list[int]]:
-        """Call ``parquet_read`` for chunks of this file."""
-        source, footer = self._source, self._footer
-        threads = min(_MOST_THREADS, len(os.sched_getaffinity(0)))
-        descriptor = source.descriptor()
-        return _native.parquet_read(
-            footer.aad, -1 if descriptor is None else descriptor, source.window_bytes, to, threads, footer.ctr, jobs
-        )
 
     # ------------------------------------------------------------------------------------------- where pages lie
 

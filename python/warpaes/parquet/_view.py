@@ -16,7 +16,7 @@ from . import _device, _footer, _modules, _prune, _thrift
 from ._device import DeviceSpan
 from ._footer import Chunk, Footer, Span
 from ._keys import KeyRing
-from ._pages import Pages, copy, read_chunks
+from ._pages import Pages, copy, read_chunks, read_job
 from ._plain import PlainFile
 from ._source import Source
 
@@ -228,22 +228,21 @@ class PlainView(PlainFile):
         """Write the complete column chunks in a range of a local file, on several threads. Return the length of each
         such chunk by its offset. A damaged chunk is left to ``_piece``, which finds the error."""
         end = offset + len(view)
-        wanted = []
+        jobs = []
         for index in range(bisect.bisect_left(self._offsets, offset), len(self._parts)):
             part = self._parts[index]
             if part.start + part.length > end:
                 break
-            pages = self._pages(part)
-            if pages is not None and pages.streamable:
-                wanted.append((pages, 0, 0, part.start - offset, part.length))
-        if len(wanted) < 2:
+            if part.span is None and part.chunk.key is not None and self._streamable(part):
+                jobs.append(read_job(part.chunk, 0, 0, part.start - offset, part.length))
+        if len(jobs) < 2:
             return {}
-        sizes = read_chunks(wanted, view)
-        complete = {}
-        for (_, _, _, at, length), its_sizes in zip(wanted, sizes, strict=True):
-            if sum(its_sizes) == length:
-                complete[offset + at] = length
-        return complete
+        read = zip(jobs, read_chunks(self._source, self.footer, jobs, view), strict=True)
+        return {offset + job[3]: job[4] for job, sizes in read if sum(sizes) == job[4]}
+
+    def _streamable(self, part: _Part) -> bool:
+        pages = self._pages(part) if self.footer.ctr else None
+        return self._source.descriptor() is not None if pages is None else pages.streamable
 
     def _piece(self, offset: int, to: memoryview) -> int:
         """Write one or more bytes from an offset, either from a single part or from the bytes between parts."""
