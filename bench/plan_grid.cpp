@@ -9,11 +9,11 @@
 #include <memory>
 #include <utility>
 
+#include "command.hpp"
 #include "grid_subject.hpp"
 #include "interrupt.hpp"
 #include "numbers.hpp"
 #include "predictions.hpp"
-#include "program.hpp"
 #include "progress.hpp"
 #include "record.hpp"
 

@@ -107,8 +107,8 @@ void warn_of_growth(const std::string& input, std::uint64_t bytes);
 std::vector<warpaes_backend_info> list_backends();
 /// Returns the name of the backend that computes on GPUs.
 const char* gpu_backend();
-inline bool is_gpu(std::string_view backend) {
-    return backend == gpu_backend();
+inline bool is_gpu(const std::string& backend) {
+    return warpaes_backend_is_gpu(backend.c_str()) != 0;
 }
 
 /// Returns "; did you mean 'X'?" with the known word closest to `text`, or nothing if no word is close.
@@ -160,5 +160,8 @@ int run_provider(int argc, char** argv);
 int run_devices(int argc, char** argv);
 int run_lab(int argc, char** argv);
 int run_selftest(int argc, char** argv);
+
+/// The complete main() function. `run` receives its arguments, and returns the exit status or throws.
+int run_program(int argc, char** argv, int (*run)(int argc, char** argv));
 
 }  // namespace cli

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "command.hpp"
-#include "crypt_report.hpp"
+#include "crypt_file.hpp"
 #include "enc_options.hpp"
 #include "interrupt.hpp"
 #include "output_directory.hpp"

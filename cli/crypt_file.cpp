@@ -14,9 +14,9 @@
 #include "enc_options.hpp"
 #include "foreign_file.hpp"
 #include "interrupt.hpp"
-#include "key_files.hpp"
 #include "output_directory.hpp"
 #include "reencrypt.hpp"
+#include "secrets.hpp"
 
 namespace cli {
 

@@ -10,7 +10,6 @@
 
 #include "base/descriptor.hpp"
 #include "command.hpp"
-#include "key_files.hpp"
 #include "secrets.hpp"
 #include "templates.hpp"
 

@@ -1,5 +1,3 @@
-#include "crypt_report.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <span>
 
 #include "command.hpp"
+#include "crypt_file.hpp"
 #include "record.hpp"
 
 namespace cli {

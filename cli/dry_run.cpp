@@ -6,13 +6,13 @@
 #include <cstring>
 
 #include "command.hpp"
-#include "crypt_report.hpp"
+#include "crypt_file.hpp"
 #include "file_list.hpp"
-#include "key_files.hpp"
 #include "keyset_source.hpp"
 #include "own_keyset.hpp"
 #include "progress.hpp"
 #include "record.hpp"
+#include "secrets.hpp"
 #include "stored_names.hpp"
 #include "templates.hpp"
 

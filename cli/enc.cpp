@@ -11,7 +11,6 @@
 #include "enc_options.hpp"
 #include "foreign_file.hpp"
 #include "interrupt.hpp"
-#include "key_files.hpp"
 #include "output_notes.hpp"
 #include "progress.hpp"
 #include "record.hpp"

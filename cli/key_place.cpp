@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "interrupt.hpp"
-#include "key_files.hpp"
-#include "keyset_place.hpp"
+#include "secrets.hpp"
 
 namespace cli {
 

@@ -1,13 +1,16 @@
-// Reads keys and passphrases from their locations (src/places) for the command: signals interrupt a read, warnings go
-// to standard error, and files are recorded as files that the command needs.
+// Places of keysets, keys and passphrases (src/places) for the command: errors of that code become failures, signals
+// interrupt a read, warnings go to standard error, and files are recorded as files that the command needs.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "base/error.hpp"
+#include "command.hpp"
 #include "places/location.hpp"
-#include "places/secret_text.hpp"
+#include "places/place.hpp"
 #include "secret_bytes.hpp"
 
 namespace CLI {
@@ -16,8 +19,25 @@ class App;
 
 namespace cli {
 
+using warpaes::places::KeysetPlace;
 using warpaes::places::PlacedKey;
 using warpaes::places::SecretText;
+
+/// Runs `call`. Converts an Error from the library's code to a Failure.
+template <typename Call>
+decltype(auto) as_command(Call&& call) {
+    try {
+        return call();
+    } catch (const warpaes::Error& error) {
+        if (error.status() == WARPAES_ERROR_ARGUMENT) throw UsageError(error.what());
+        throw Failure(error.status(), error.what());
+    }
+}
+
+/// Parses the value of `option`. Throws UsageError, whose message repeats nothing that may be secret.
+inline KeysetPlace parse_keyset_place(const std::string& option, std::string_view place) {
+    return as_command([&] { return warpaes::places::parse_keyset_place(option, place); });
+}
 
 /// Reads everything from `fd`. Throws Failure.
 void read_text(SecretText& text, const std::string& what, int fd);

@@ -7,11 +7,11 @@
 #include <cstdio>
 
 #include "command.hpp"
-#include "key_files.hpp"
 #include "key_place.hpp"
 #include "keyset_file.hpp"
 #include "keyset_source.hpp"
 #include "passphrase.hpp"
+#include "secrets.hpp"
 #include "templates.hpp"
 
 namespace cli {

@@ -14,15 +14,15 @@ namespace cli {
 
 namespace {
 
-constexpr const char* default_formats[] = {"AES128_GCM_HKDF_1MB", "AES256_GCM_HKDF_1MB"};
+using warpaes::places::Content;
+using warpaes::places::Expected;
 
-Keys from_raw(const std::string& what, const unsigned char* key, std::size_t bytes,
-              const std::optional<std::string>& format) {
-    const std::string name = format.value_or(default_formats[bytes == 32 ? 1 : 0]);
+Keys from_raw(const std::string& what, const Content& raw) {
+    const auto& key = raw.key.key;
     warpaes_keyset* keyset = nullptr;
-    const warpaes_status status = warpaes_keyset_from_raw(name.c_str(), key, bytes, &keyset);
+    const warpaes_status status = warpaes_keyset_from_raw(raw.template_name.c_str(), key.data(), key.size(), &keyset);
     if (status != WARPAES_OK) throw Failure(status, fmt::format("{}: {}", what, warpaes_last_error()));
-    return {Keyset(keyset), true, name};
+    return {Keyset(keyset), true, raw.template_name};
 }
 
 Keyset from_json(const std::string& what, std::string_view text) {
@@ -116,42 +116,37 @@ KeyOptions options_at(const KeysetPlace& place, const KeyOptions& options) {
 
 namespace {
 
-Keys interpret(const std::string& what, std::string_view text, const KeyOptions& options) {
-    const std::optional<std::string>& format = options.template_name;
-    const auto refuse_template = [&] {
-        if (!format || options.keys.size() > 1) return;
-        throw UsageError(
-            fmt::format("--template: applies only to raw keys; the keyset in {} determines its formats", what));
-    };
-    if (options.raw && (text.size() == 16 || text.size() == 32)) {
-        return from_raw(what, reinterpret_cast<const unsigned char*>(text.data()), text.size(), format);
-    }
-    if (is_wrapped(text)) {
-        refuse_template();
-        return unwrap_keyset(what, text, options);
-    }
-    const warpaes::places::RawKey raw = warpaes::places::raw_key_in(text, warpaes_template_name);
-    const std::string own(raw.template_name);
-    if (!own.empty() && format && own != *format) {
-        throw UsageError(fmt::format("--template: the key in {} is for {}", what, own));
-    }
-    if (!raw.key.empty()) {
-        if (!raw.is_text) refuse_text(what, text);
-        return from_raw(what, raw.key.data(), raw.key.size(), own.empty() ? format : own);
-    }
-    Keyset keyset = from_json(what, text);
-    refuse_template();
-    return {std::move(keyset), false};
-}
-
-/// Throws if an unencrypted keyset is not marked `clear:` although an option requires encryption, or if an encrypted
-/// keyset is marked `clear:`.
-void check_mark(const std::string& what, std::string_view text, bool marked, const KeyOptions& options) {
+Expected expected_at(bool marked, const KeyOptions& options) {
     const std::string opener = options.asks              ? "passphrase:"
                                : options.kek.place       ? options.kek.option
                                : options.passphrase_from ? options.passphrase_option
                                                          : "";
-    as_command([&] { warpaes::places::check_mark(what, text, marked, opener); });
+    return {.clear = marked,
+            .opener = opener,
+            .template_option = "--template",
+            .template_name = options.template_name,
+            .any_bytes = options.raw};
+}
+
+Keys interpret(const std::string& what, std::string_view text, const Expected& expected, const KeyOptions& options) {
+    const Content content = as_command([&] {
+        return warpaes::places::content_of(what, text, expected, {warpaes_template_name, warpaes_template_query});
+    });
+    if (content.kind == Content::Kind::raw) {
+        if (!content.key.is_text) refuse_text(what, text);
+        return from_raw(what, content);
+    }
+    const auto refuse_template = [&] {
+        if (options.keys.size() > 1) return;  // the template may be for another key
+        as_command([&] { warpaes::places::refuse_template(what, expected); });
+    };
+    if (content.kind == Content::Kind::encrypted) {
+        refuse_template();
+        return unwrap_keyset(what, text, options);
+    }
+    Keyset keyset = from_json(what, text);
+    refuse_template();
+    return {std::move(keyset), false};
 }
 
 Keys load_place(const std::string& option, const std::string& text, const KeyOptions& options) {
@@ -163,15 +158,10 @@ Keys load_place(const std::string& option, const std::string& text, const KeyOpt
     }
     const KeyOptions own = options_at(place, options);
     const PlacedKey key = read_key_place(option, place.location);
-    check_mark(key.name, key.text.view(), place.clear, own);
-    return interpret(key.name, key.text.view(), own);
+    return interpret(key.name, key.text.view(), expected_at(place.clear, own), own);
 }
 
 }  // namespace
-
-bool is_wrapped(std::string_view text) {
-    return warpaes::places::is_encrypted(text);
-}
 
 void add_key_options(CLI::App& app, KeyOptions& options) {
     app.add_option("-k,--keys", options.keys)->allow_extra_args(false);
@@ -186,8 +176,9 @@ Keys load_keyset_file(const KeysetPlace& place, int fd, const KeyOptions& option
     const KeyOptions own = options_at(place, options);
     SecretText text;
     read_text(text, what, fd);
-    check_mark(what, text.view(), place.clear, own);
-    if (is_wrapped(text.view())) return unwrap_keyset(what, text.view(), own);
+    const Expected expected = expected_at(place.clear, own);
+    as_command([&] { warpaes::places::check_mark(what, text.view(), expected.clear, expected.opener); });
+    if (warpaes::places::is_encrypted(text.view())) return unwrap_keyset(what, text.view(), own);
     return {from_json(what, text.view()), false};
 }
 

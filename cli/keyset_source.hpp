@@ -10,7 +10,6 @@
 
 #include "command.hpp"
 #include "key_place.hpp"
-#include "keyset_place.hpp"
 #include "passphrase.hpp"
 
 namespace cli {
@@ -26,7 +25,7 @@ struct Keys {
 
 /// The places of keys on the command line.
 struct KeyOptions {
-    std::vector<std::string> keys;             ///< places (keyset_place.hpp); empty: the place in WARPAES_KEYSET
+    std::vector<std::string> keys;             ///< places (key_place.hpp); empty: the place in WARPAES_KEYSET
     std::optional<std::string> template_name;  ///< template of a raw key; nothing: determined by its length
     bool raw = false;  ///< keys of 16 or 32 bytes are used unchanged, even if they look like text
     std::optional<std::string> passphrase_from;  ///< for a keyset under a passphrase; nothing: ask for it
@@ -64,9 +63,6 @@ KeyOptions options_at(const KeysetPlace& place, const KeyOptions& options);
 /// Throws UsageError if --kek or --passphrase-from was given but opened no keyset. Must be called after all keysets are
 /// loaded.
 void refuse_unused_locks(const KeyOptions& options);
-
-/// Whether the text is a keyset that is encrypted under a passphrase or a key.
-bool is_wrapped(std::string_view text);
 
 /// Whether the key with ID `id`, which opened a file, is a raw key.
 inline bool is_raw(const Keys& keys, std::uint32_t id) {

@@ -9,7 +9,6 @@
 
 #include "command.hpp"
 #include "elsewhere.hpp"
-#include "program.hpp"
 
 namespace {
 

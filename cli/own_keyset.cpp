@@ -15,6 +15,7 @@
 #include "base/descriptor.hpp"
 #include "foreign_file.hpp"
 #include "interrupt.hpp"
+#include "places/content.hpp"
 #include "templates.hpp"
 
 namespace cli {
@@ -62,7 +63,7 @@ void find_slots(const std::string& what, Front& front) {
             // A keyset whose cost exceeds the limits is refused, not skipped. The incomplete line that an interrupted
             // change leaves lacks closing braces.
             const bool whole = json.back() == '}' && std::ranges::count(json, '{') == std::ranges::count(json, '}');
-            if (!whole || !is_wrapped(json)) continue;
+            if (!whole || !warpaes::places::is_encrypted(json)) continue;
             throw Failure(status,
                           fmt::format("{}: the keyset at its start is invalid: {}", what, warpaes_last_error()));
         }

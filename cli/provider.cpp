@@ -19,7 +19,6 @@
 #include "progress.hpp"
 #include "provider_config.hpp"
 #include "record.hpp"
-#include "root_only.hpp"
 
 namespace cli {
 

@@ -1,8 +1,11 @@
 #include "provider_config.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -161,6 +164,23 @@ std::string with_provider(const std::string& text, const std::string& path, cons
                       fmt::format("the last line of '{}' does not end with a line break; add one", path));
     }
     return made + block_begins + block + block_ends;
+}
+
+std::optional<std::string> objection_to_root_only(const std::string& path) {
+    std::filesystem::path way;
+    for (const auto& step : std::filesystem::path(path)) {
+        way /= step;
+        struct stat status {};
+        if (::lstat(way.c_str(), &status) != 0) {
+            return fmt::format("'{}' cannot be examined: {}", way.string(), std::strerror(errno));
+        }
+        if (S_ISLNK(status.st_mode)) return fmt::format("'{}' is a symbolic link", way.string());
+        if (status.st_uid != 0) return fmt::format("'{}' belongs to user {}", way.string(), status.st_uid);
+        if ((status.st_mode & 022) != 0) {
+            return fmt::format("'{}' is writable by other users (mode {:04o})", way.string(), status.st_mode & 07777);
+        }
+    }
+    return std::nullopt;
 }
 
 }  // namespace cli

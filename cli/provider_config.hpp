@@ -1,6 +1,7 @@
-// Adds the provider to the text of an openssl.cnf or removes it.
+// Adds the provider to the text of an openssl.cnf or removes it, and checks that only root can change a file.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,5 +38,10 @@ std::string with_provider(const std::string& text, const std::string& path, cons
 
 /// Returns `text` without the block, or unchanged if it contains no block.
 std::string without_provider(const std::string& text);
+
+/// Returns the reason why a user other than root may be able to change or replace the file, or nothing if only root
+/// can. The reason is the owner or the permissions of the file or of a parent folder (including a sticky folder such as
+/// /tmp), or a symbolic link in `path`, which must be absolute.
+std::optional<std::string> objection_to_root_only(const std::string& path);
 
 }  // namespace cli

@@ -1,5 +1,6 @@
 // Reads keys and passphrases from a file, a descriptor, the environment or the terminal. They can also be read from the
-// command line, but with a warning, because every process on the machine can read it.
+// command line, but with a warning, because every process on the machine can read it. Also: the files that contain the
+// keys, passphrases and associated data of a command.
 #pragma once
 
 #include <optional>
@@ -49,5 +50,18 @@ void conceal(char* argument);
 
 /// Asks on the terminal without echo, twice if `confirm` is set. Returns nothing if there is no terminal.
 std::optional<SecretBytes> prompt(const std::string& question, bool confirm);
+
+/// Warns if other users of the machine can read the open file. `name` is its name in the message.
+void warn_if_others_can_read(const std::string& name, int fd);
+
+/// Records the open file as one that the command needs, if it is a regular file.
+void note_needed_file(const std::string& name, int fd);
+
+/// Does both for a file that contains keys or a passphrase: warns and records it.
+void note_key_file(const std::string& name, int fd);
+
+/// Throws Failure{SAME_FILE} if an output is one of the recorded files, under any name. An empty `path` means standard
+/// output. Must be called after all needed files are recorded and before anything is written.
+void refuse_needed_file(const std::string& path);
 
 }  // namespace cli

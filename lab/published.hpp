@@ -94,12 +94,8 @@ inline constexpr std::array<Against, 5> against_manavski{{{2 << 10, 0.10, 0.50},
                                                           {4 << 20, 8.22, 6.16},
                                                           {8 << 20, 8.28, 6.00}}};
 
-/// Four threads per block were faster than one and sixteen.
-inline constexpr int best_threads_per_block = 4;
-/// In the time breakdown, computation dominates below the first size, and transfers dominate above the second size.
-inline constexpr std::uint64_t compute_dominates_below = 32 << 10, transfers_dominate_above = 128 << 10;
-/// Gbit/s with transfers, and of the kernel without them above 1 MB.
-inline constexpr double headline_with_transfers_least = 6, headline_with_transfers_most = 7, headline_kernel = 20;
+/// Gbit/s of the kernel above 1 MB, without transfers.
+inline constexpr double headline_kernel = 20;
 
 }  // namespace gu
 
@@ -112,7 +108,6 @@ inline constexpr std::uint64_t best_staging_bytes = 8 << 20;
 /// Average gain over `openssl enc`, and the smallest file size with this gain.
 inline constexpr double encryption_gain = 0.55, decryption_gain = 0.50;
 inline constexpr std::uint64_t encryption_gains_from_bytes = 63'000'000, decryption_gains_from_bytes = 125'000'000;
-inline constexpr double disk_mb_per_s = 208, bus_gb_per_s = 8;
 inline constexpr std::array<int, 4> threads_per_block{1, 2, 4, 16};
 
 }  // namespace paracrypt
@@ -131,11 +126,9 @@ inline constexpr int active_warps = 48;
 /// [H] Harrison, Waldron 2008: GeForce 8800 GTX.
 namespace harrison {
 
-inline constexpr double reads = 5e9;     ///< number of reads in its memory study
-inline constexpr int threads = 256;      ///< per thread block
-inline constexpr int table_copies = 16;  ///< "coherent shared": one copy per bank
+inline constexpr double reads = 5e9;  ///< number of reads in its memory study
+inline constexpr int threads = 256;   ///< per thread block
 inline constexpr double ctr_kernel_mbit_per_s = 15'423, ctr_with_transfers_mbit_per_s = 6'914;
-inline constexpr double messages_mbit_per_s = 5'810;  ///< parallel modes through its data model, at most
 
 /// Overhead of the data model, by message size.
 struct Overhead {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/gpu_state.hpp"
+#include "lab/machine.hpp"
 #include "lab/record.hpp"
 
 namespace lab {

@@ -36,7 +36,7 @@ struct Implementation {
 
 extern const Implementation in_plain_cpp;  ///< T-tables, one thread
 extern const Implementation with_aes_ni;   ///< production's `aesni` backend, one thread
-extern const Implementation on_cuda;       ///< [D]'s kernel, copies included; lab/experiments/d_cuda.cpp
+extern const Implementation on_cuda;       ///< [D]'s kernel, copies included; lab/experiments/d_surfaces.cpp
 
 /// The seconds to read, encrypt or decrypt, and write a file, buffer by buffer.
 struct Surface {

@@ -20,7 +20,7 @@ enum class Where : std::uint32_t { kernels, engine, gpu, delegated };
 inline constexpr std::size_t wheres = 4;
 inline constexpr std::array<const char*, wheres> where_names{"kernels", "threads", "gpu", "delegated"};
 
-/// The counters, which have the same layout in memory and in the file (counter_file.hpp).
+/// The counters, which have the same layout in memory and in the file (counters.cpp).
 struct Counters {
     struct Cell {
         std::atomic<std::uint64_t> calls, bytes;

@@ -8,7 +8,8 @@ lists the skipped parts in `left_out`.
 
     PYTHONPATH=build/cuda/python python3 tools/serving_bench.py
 
-``--device cpu --gib 0.01`` runs all parts that need no GPU.
+``--device cpu --gib 0.01`` runs all parts that need no GPU. ``--only kv --only model --loader kvikio`` runs fewer rows,
+and stores a record only with ``--output``.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ SHARDS = 4
 #: Llama's shapes: hidden, intermediate, heads, key and value heads, and vocabulary. The small shapes are for CPUs.
 LARGE, SMALL = (4096, 14336, 32, 8, 128256), (64, 128, 4, 2, 256)
 OPTIONAL = ("fastsafetensors", "runai_model_streamer", "kvikio", "transformers")
+PARTS = ("kv", "model", "scan", "outputs")
+RECORDS = ROOT / "bench/results/serving"
 
 
 class Bench:
@@ -55,6 +58,7 @@ class Bench:
         self.sizes = LARGE if given.gib >= 1 else SMALL
         self.bytes = int(given.gib * (1 << 30))
         self.blocks, self.block_bytes = given.blocks, given.block_kib << 10
+        self.only, self.loader = given.only or PARTS, given.loader.lower()
         self.rows: list[dict[str, Any]] = []
         self.left_out: dict[str, str] = {}
 
@@ -231,7 +235,11 @@ def ways(bench: Bench) -> dict[str, Callable[[], dict[str, Any]]]:
     if torch.cuda.device_count() > 1:
         found["warpaes.models.load, device_map of two GPUs"] = lambda: by_device_map(bench)
     missing = tuple(name.replace("_", "-") for name in bench.left_out) + tuple(bench.left_out)
-    return {what: load for what, load in found.items() if not any(name in what.lower() for name in missing)}
+    return {
+        what: load
+        for what, load in found.items()
+        if bench.loader in what.lower() and not any(name in what.lower() for name in missing)
+    }
 
 
 def check(bench: Bench, what: str, found: dict[str, Any], tensors: dict[str, Any]) -> None:
@@ -484,7 +492,9 @@ def main() -> int:
         default=Path("/dev/shm"),
         help="folder for the files; it needs space for three times the model's size",
     )
-    parser.add_argument("--output", type=Path, default=ROOT / "bench/results/serving", help="folder for the record")
+    parser.add_argument("--only", action="append", choices=PARTS, help="run only this part; may be repeated")
+    parser.add_argument("--loader", default="", metavar="TEXT", help="run only loaders whose row contains this text")
+    parser.add_argument("--output", type=Path, help="folder for the record (default: bench/results/serving)")
     parser.add_argument("--scan", nargs=2, metavar=("FOLDER", "READER"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.scan:
@@ -498,17 +508,26 @@ def main() -> int:
                 bench.left_out[name] = "not installed"
         if bench.on_gpu and "kvikio" not in bench.left_out:
             bench.attempt("kvikio", lambda: importlib.import_module("kvikio.defaults").set({"num_threads": 16}))
-        bench.attempt("KV blocks", lambda: kv_blocks(bench))
-        bench.attempt("loads", lambda: model_loads(bench, make_model(bench)))
-        bench.attempt("host scan", lambda: scanned(bench))
-        if "transformers" not in bench.left_out:
+        if "kv" in bench.only:
+            bench.attempt("KV blocks", lambda: kv_blocks(bench))
+        if bench.only != ["kv"]:
+            tensors = bench.attempt("model", lambda: make_model(bench))
+            if "model" in bench.only:
+                bench.attempt("loads", lambda: model_loads(bench, tensors))
+            del tensors
+        if "scan" in bench.only:
+            bench.attempt("host scan", lambda: scanned(bench))
+        if "outputs" in bench.only and "transformers" not in bench.left_out:
             bench.attempt("outputs", lambda: outputs(bench))
+    if (given.only or given.loader) and given.output is None:
+        print("no record, because some rows were not run; --output stores one")
+        return 0
     host = {"cpu": processor(), "cores": len(os.sched_getaffinity(0))}
     record = {
         "schema": 1, "kind": "serving", **stamp(), "gpu": find_gpu(), "host": host, "versions": versions(),
         "device": given.device, "seconds": time.perf_counter() - begin, "left_out": bench.left_out, "rows": bench.rows,
     }  # fmt: skip
-    print(f"record: {save(record, record['gpu']['name'] if record['gpu'] else host['cpu'], given.output)}")
+    print(f"record: {save(record, record['gpu']['name'] if record['gpu'] else host['cpu'], given.output or RECORDS)}")
     return 0
 
 

@@ -243,6 +243,8 @@ WARPAES_API warpaes_status warpaes_backend_query(size_t index, warpaes_backend_i
 /** Name `index` in the list of all backends: first the CPU backends, then the GPU backend. NULL beyond the last name.
  * Does not load the GPU driver. */
 WARPAES_API const char* warpaes_backend_name(size_t index);
+/** 1 if the backend of this name computes on GPUs; 0 for all other names and NULL. Does not load the GPU driver. */
+WARPAES_API int32_t warpaes_backend_is_gpu(const char* name);
 
 /** The kind of memory that contains existing data, or that is to be allocated. */
 typedef enum warpaes_memory {

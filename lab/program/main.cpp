@@ -14,13 +14,12 @@
 #include "elsewhere.hpp"
 #include "interrupt.hpp"
 #include "lab/claims/claim.hpp"
+#include "lab/files.hpp"
 #include "lab/gpu/device.hpp"
 #include "lab/machine.hpp"
 #include "lab/names.hpp"
 #include "lab/program/records.hpp"
 #include "lab/run.hpp"
-#include "lab/scratch.hpp"
-#include "program.hpp"
 #include "record.hpp"
 
 namespace cli {

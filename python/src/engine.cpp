@@ -20,9 +20,7 @@ struct Wanted {
 } wanted;
 
 bool is_gpu(const std::string& backend) {
-    const char* last = "";
-    for (std::size_t i = 0; const char* const name = warpaes_backend_name(i); ++i) last = name;
-    return backend == last;
+    return warpaes_backend_is_gpu(backend.c_str()) != 0;
 }
 
 /// Returns the best CPU backend that this machine supports.

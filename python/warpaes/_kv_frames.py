@@ -137,21 +137,29 @@ class Frames:
 
     def cipher(self, number: int, tenant: str, encryptions: int = 0) -> AESGCM:
         """Return a tenant's cipher, and add ``encryptions`` to the count of its encryptions."""
+        return self.ciphers([(number, tenant)], encryptions)[0]
+
+    def ciphers(self, keys: Sequence[tuple[int, str]], encryptions: int = 0) -> list[AESGCM]:
+        """Return the ciphers of key IDs and tenants, and add ``encryptions`` to each count as often as it occurs."""
         with self._lock:
-            key = self._keys.get((number, tenant))
-            if key is None:
-                info = _INFO[self.version] + _text("cache_salt", tenant)
-                derived = HKDF(hashes.SHA256(), self._key_bytes, None, info).derive(self._secrets[number])
-                while len(self._keys) >= MOST_TENANTS:
-                    (other, _), oldest = next(iter(self._keys.items()))
-                    self._forgotten[other] = max(self._forgotten[other], oldest.count)
-                    self._keys.popitem(last=False)
-                key = self._keys[number, tenant] = _TenantKey(derived, self._forgotten[number])
-            self._keys.move_to_end((number, tenant))
-            if key.count + encryptions > MOST_OBJECTS:
-                raise Error("a tenant's key has encrypted 2^32 objects, the limit for random IVs; rotate the keyset")
-            key.count += encryptions
-            return key.cipher
+            return [self._cipher(each, encryptions) for each in keys]
+
+    def _cipher(self, number_and_tenant: tuple[int, str], encryptions: int) -> AESGCM:
+        key = self._keys.get(number_and_tenant)
+        if key is None:
+            number, tenant = number_and_tenant
+            info = _INFO[self.version] + _text("cache_salt", tenant)
+            derived = HKDF(hashes.SHA256(), self._key_bytes, None, info).derive(self._secrets[number])
+            while len(self._keys) >= MOST_TENANTS:
+                (other, _), oldest = next(iter(self._keys.items()))
+                self._forgotten[other] = max(self._forgotten[other], oldest.count)
+                self._keys.popitem(last=False)
+            key = self._keys[number_and_tenant] = _TenantKey(derived, self._forgotten[number])
+        self._keys.move_to_end(number_and_tenant)
+        if key.count + encryptions > MOST_OBJECTS:
+            raise Error("a tenant's key has encrypted 2^32 objects, the limit for random IVs; rotate the keyset")
+        key.count += encryptions
+        return key.cipher
 
     def seal(self, plain: Any, frame: Any, name: ObjectName) -> int:
         """Encrypt a buffer into a frame, and return the number of bytes written.

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import array
 import contextlib
+import itertools
 import os
 import struct
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,7 +26,7 @@ from torch import Tensor
 
 from ._keyset_places import as_keyset
 from ._kv_frames import IV_BYTES, TAG_BYTES, Frames, ObjectName
-from ._native import Keyset
+from ._native import Keyset, copy
 from .aead import AESGCM
 from .exceptions import FormatError, InvalidTag
 
@@ -32,8 +34,10 @@ __all__ = ["NOT_AUTHENTIC", "Blocks", "ObjectName", "Seals"]
 
 #: The status of a block that is not authentic.
 NOT_AUTHENTIC = 22
-#: Number of bytes that are encrypted before the first copy begins, or decrypted after the last copy ends.
-PART_BYTES = 8 << 20
+#: Number of bytes that are encrypted before the first copy begins, or decrypted after the last copy ends. Each further
+#: part is GROWTH times as long: a GPU encrypts a part faster than it copies a third of it, and each part needs calls.
+PART_BYTES, GROWTH = 8 << 20, 3
+_STATUS_BYTES = 4
 _HEADER = struct.Struct(f">I{IV_BYTES}s")
 
 
@@ -151,37 +155,23 @@ class Blocks:
             ValueError: ``data`` cannot be divided into blocks of equal length, or a name is invalid.
             Error: A tenant's key has reached the limit of encryptions.
         """
-        return self._encrypt(data, out, names, [name.associated_data() for name in names], stream)
-
-    def _encrypt(
-        self,
-        data: Any,
-        out: Any,
-        names: Sequence[ObjectName],
-        bound: list[bytes],
-        stream: Any,
-        tags: Tensor | None = None,
-    ) -> Seals:
-        """Encrypt blocks. ``bound``: their associated data. ``tags``: memory for the tags; None: a new tensor."""
         source, target, size = self._operands(data, out, len(names))
-        primary = self._frames.primary
-        ciphers = [self._frames.cipher(primary, name.cache_salt, encryptions=1) for name in names]
+        bound, ciphers = [name.associated_data() for name in names], self._encrypting(names)
         ivs = os.urandom(IV_BYTES * len(names))
-        if tags is None:
-            with _on(stream, source):
-                tags = torch.empty(TAG_BYTES * len(names), dtype=torch.uint8, device=source.device)
-        if names and source.is_cuda:
-            places = _places(size, len(names))
-            AESGCM.enqueue_into("encrypt", ciphers, ivs, source, *places, target, tags, bound, stream=stream)
-        elif names:
-            for number, cipher in enumerate(ciphers):
-                here, tag = (
-                    slice(size * number, size * (number + 1)),
-                    slice(TAG_BYTES * number, TAG_BYTES * (number + 1)),
-                )
-                iv = ivs[IV_BYTES * number : IV_BYTES * (number + 1)]
-                cipher.encrypt_into(iv, source[here], bound[number], target[here], tag=tags[tag])
-        return Seals([primary] * len(names), ivs, tags)
+        with _on(stream, source):
+            tags = torch.empty(TAG_BYTES * len(names), dtype=torch.uint8, device=source.device)
+        _seal(ciphers, ivs, source, size, bound, target, tags, stream)
+        return Seals([self.primary] * len(names), ivs, tags)
+
+    def _encrypting(self, names: Sequence[ObjectName]) -> list[AESGCM]:
+        """Return the ciphers of the tenants, and count the encryptions."""
+        return self._frames.ciphers([(self.primary, name.cache_salt) for name in names], encryptions=1)
+
+    def _decrypting(self, key_ids: Sequence[int], names: Sequence[ObjectName]) -> list[AESGCM]:
+        """Return the ciphers of the tenants. Raises FormatError if a key is not in the keyset."""
+        for key_id in key_ids:
+            self._frames.check_key_id(key_id)
+        return self._frames.ciphers([(key_id, name.cache_salt) for key_id, name in zip(key_ids, names)])
 
     def decrypt(
         self,
@@ -210,27 +200,11 @@ class Blocks:
         """
         source, target, size = self._operands(data, out, len(names))
         _check_count(seals, names)
-        bound = [name.associated_data() for name in names]
-        for key_id in seals.key_ids:
-            self._frames.check_key_id(key_id)
-        ciphers = [self._frames.cipher(key_id, name.cache_salt) for key_id, name in zip(seals.key_ids, names)]
-        if names and source.is_cuda:
-            with _on(stream, source):
-                statuses = torch.empty(len(names), dtype=torch.int32, device=source.device)
-            places = _places(size, len(names))
-            tags = seals.tags if seals.tags.is_cuda else bytes(seals.tags.numpy())
-            AESGCM.enqueue_into(
-                "decrypt", ciphers, seals.ivs, source, *places, target, tags, bound, statuses=statuses, stream=stream
-            )
-            return statuses
-        tags, found = seals.tags.cpu(), [0] * len(names)
-        for number, cipher in enumerate(ciphers):
-            here, tag = _slice(number, size), _slice(number, TAG_BYTES)
-            try:
-                cipher.decrypt_into(seals.iv(number), source[here], bound[number], target[here], tag=tags[tag])
-            except InvalidTag:
-                found[number] = NOT_AUTHENTIC
-        return torch.tensor(found, dtype=torch.int32)
+        bound, ciphers = [name.associated_data() for name in names], self._decrypting(seals.key_ids, names)
+        with _on(stream, source):
+            statuses = _statuses(len(names), source)
+        _open(ciphers, seals.ivs, source, size, bound, target, seals.tags, statuses, stream)
+        return _int32(statuses)
 
     def store(self, data: Any, names: Sequence[ObjectName], host: Tensor) -> Seals:
         """Encrypt blocks in place and copy them to host memory. A part is copied while the next part is encrypted.
@@ -248,15 +222,17 @@ class Blocks:
             ValueError: For the same reasons as ``encrypt``. ``data`` is unchanged.
         """
         source, target = _flat(data, "data"), _flat(host, "host")
-        bound = [name.associated_data() for name in names]
-        tags = torch.empty(TAG_BYTES * len(names), dtype=torch.uint8, device=source.device)
-        sealed = []
+        parts = self._parts(source, target, len(names))
+        bound, ciphers = [name.associated_data() for name in names], self._encrypting(names)
+        ivs, size = os.urandom(IV_BYTES * len(names)), source.nbytes // max(1, len(names))
         with _Copies(source, target) as copies:
-            for blocks, part in self._parts(source, target, len(names)):
-                its = tags[TAG_BYTES * blocks.start : TAG_BYTES * blocks.stop]
-                sealed.append(self._encrypt(source[part], None, names[blocks], bound[blocks], None, its))
-                copies.follow(target[part], source[part])
-        return Seals([one for each in sealed for one in each.key_ids], b"".join(each.ivs for each in sealed), tags)
+            tags = torch.empty(TAG_BYTES * len(names), dtype=torch.uint8, device=source.device)
+            for blocks in parts:
+                part = source[_bytes(blocks, size)]
+                its_ivs, its_tags = ivs[_bytes(blocks, IV_BYTES)], tags[_bytes(blocks, TAG_BYTES)]
+                _seal(ciphers[blocks], its_ivs, part, size, bound[blocks], part, its_tags, None)
+                copies.follow(target[_bytes(blocks, size)], part)
+        return Seals([self.primary] * len(names), ivs, tags)
 
     def fetch(self, host: Tensor, seals: Seals, names: Sequence[ObjectName], data: Any) -> Tensor:
         """Copy blocks from host memory and decrypt them. A part is decrypted while the next part is copied.
@@ -272,16 +248,20 @@ class Blocks:
         """
         _check_count(seals, names)
         source, target = _flat(host, "host"), _flat(data, "data")
-        tags, statuses = seals.tags, []
+        parts = self._parts(target, source, len(names), shortest_last=True)
+        size = source.nbytes // max(1, len(names))
         with _Copies(target, source) as copies:
-            parts = self._parts(source, target, len(names))
-            copied = [copies.lead(target[part], source[part]) for _, part in parts]
-            for (blocks, part), ready in zip(parts, copied):
+            arriving = [(blocks, target[_bytes(blocks, size)]) for blocks in parts]
+            copied = [copies.lead(part, source[_bytes(blocks, size)]) for blocks, part in arriving]
+            # The copies are under way while the host prepares the decryption.
+            bound, ciphers = [name.associated_data() for name in names], self._decrypting(seals.key_ids, names)
+            statuses = _statuses(len(names), target)
+            for (blocks, part), ready in zip(arriving, copied):
                 copies.wait(ready)
-                ivs = seals.ivs[IV_BYTES * blocks.start : IV_BYTES * blocks.stop]
-                its = Seals(seals.key_ids[blocks], ivs, tags[TAG_BYTES * blocks.start : TAG_BYTES * blocks.stop])
-                statuses.append(self.decrypt(target[part], its, names[blocks]))
-        return torch.cat(statuses) if len(statuses) > 1 else statuses[0]
+                ivs, tags = seals.ivs[_bytes(blocks, IV_BYTES)], seals.tags[_bytes(blocks, TAG_BYTES)]
+                its = statuses[_bytes(blocks, _STATUS_BYTES)]
+                _open(ciphers[blocks], ivs, part, size, bound[blocks], part, tags, its, None)
+        return _int32(statuses)
 
     @staticmethod
     def _operands(data: Any, out: Any, count: int) -> tuple[Tensor, Tensor, int]:
@@ -292,18 +272,87 @@ class Blocks:
         return source, target, _block_bytes(source.nbytes, count)
 
     @staticmethod
-    def _parts(source: Tensor, target: Tensor, count: int) -> list[tuple[slice, slice]]:
-        """Return the parts of the data: for each, a slice of blocks and a slice of bytes. There is at least one part.
-
-        Long blocks are parts of their own: a batch of several needs a copy to the device, which would wait for the
-        copies of all later parts.
-        """
-        if source.nbytes != target.nbytes:
+    def _parts(data: Tensor, host: Tensor, count: int, shortest_last: bool = False) -> list[slice]:
+        """Return the parts of the data, as slices of blocks: first a short part, then longer parts, or vice versa.
+        There is at least one part."""
+        if data.nbytes != host.nbytes:
             raise ValueError("host: must be as large as data")
-        size = _block_bytes(source.nbytes, count)
-        step = max(1, PART_BYTES // size) if size else max(1, count)
-        blocks = [slice(begin, min(begin + step, count)) for begin in range(0, max(1, count), step)]
-        return [(part, slice(part.start * size, part.stop * size)) for part in blocks]
+        size = _block_bytes(data.nbytes, count)
+        step, left, counts = max(1, PART_BYTES // size) if size else count, count, []
+        while left >= 2 * step and left > 1:
+            counts.append(step)
+            left -= step
+            step *= GROWTH
+        counts.append(left)
+        if shortest_last:
+            counts.reverse()
+        ends = list(itertools.accumulate(counts))
+        return [slice(end - its, end) for its, end in zip(counts, ends)]
+
+
+def _bytes(blocks: slice, size: int) -> slice:
+    """Return the slice of blocks in a concatenation of elements of ``size`` bytes."""
+    return slice(blocks.start * size, blocks.stop * size)
+
+
+def _seal(
+    ciphers: list[AESGCM],
+    ivs: bytes,
+    source: Tensor,
+    size: int,
+    bound: list[bytes],
+    target: Tensor,
+    tags: Tensor,
+    stream: Any,
+) -> None:
+    """Encrypt blocks of ``size`` bytes. ``bound`` is their associated data."""
+    if ciphers and source.is_cuda:
+        places = _places(size, len(ciphers))
+        AESGCM.enqueue_into("encrypt", ciphers, ivs, source, *places, target, tags, bound, stream=stream)
+        return
+    for number, cipher in enumerate(ciphers):
+        iv, here, tag = (_slice(number, each) for each in (IV_BYTES, size, TAG_BYTES))
+        cipher.encrypt_into(ivs[iv], source[here], bound[number], target[here], tag=tags[tag])
+
+
+def _open(
+    ciphers: list[AESGCM],
+    ivs: bytes,
+    source: Tensor,
+    size: int,
+    bound: list[bytes],
+    target: Tensor,
+    tags: Tensor,
+    statuses: Tensor,
+    stream: Any,
+) -> None:
+    """Decrypt blocks of ``size`` bytes. ``statuses`` has four bytes for each block."""
+    if ciphers and source.is_cuda:
+        known = tags if tags.is_cuda else bytes(tags.numpy())
+        places = _places(size, len(ciphers))
+        AESGCM.enqueue_into(
+            "decrypt", ciphers, ivs, source, *places, target, known, bound, statuses=statuses, stream=stream
+        )
+        return
+    tags = tags.cpu()
+    for number, cipher in enumerate(ciphers):
+        iv, here, tag = (_slice(number, each) for each in (IV_BYTES, size, TAG_BYTES))
+        status = 0
+        try:
+            cipher.decrypt_into(ivs[iv], source[here], bound[number], target[here], tag=tags[tag])
+        except InvalidTag:
+            status = NOT_AUTHENTIC
+        copy(statuses[_slice(number, _STATUS_BYTES)], status.to_bytes(_STATUS_BYTES, sys.byteorder))
+
+
+def _statuses(count: int, data: Tensor) -> Tensor:
+    """Return memory for the statuses of blocks, on the device of ``data``."""
+    return torch.empty(_STATUS_BYTES * count, dtype=torch.uint8, device=data.device)
+
+
+def _int32(data: Tensor) -> Tensor:
+    viewed: Tensor = data.view(torch.int32)
+    return viewed
 
 
 def _check_count(seals: Seals, names: Sequence[ObjectName]) -> None:
@@ -330,39 +379,44 @@ def _places(size: int, count: int) -> tuple[array.array[int], array.array[int]]:
 class _Copies:
     """Copies data between a GPU and host memory on a separate stream, or immediately if there is no GPU.
 
-    The current stream and the separate stream wait for each other at the beginning and at the end.
+    The copies come after the work on the current stream, which waits for them at the end.
     """
 
     def __init__(self, on_gpu: Tensor, here: Tensor) -> None:
-        self._gpu = on_gpu
-        if on_gpu.is_cuda and not here.is_pinned():
-            raise ValueError("host must be page-locked memory; use pin_memory=True")
-        self._own = torch.cuda.Stream(on_gpu.device) if on_gpu.is_cuda else None
+        self._own: Any = None
+        self._current: Any = None
+        if on_gpu.is_cuda:
+            if not here.is_pinned():
+                raise ValueError("host must be page-locked memory; use pin_memory=True")
+            self._own, self._current = torch.cuda.Stream(on_gpu.device), torch.cuda.current_stream(on_gpu.device)
+        self._leads = False
 
     def __enter__(self) -> _Copies:
-        if self._own is not None:
-            self._own.wait_stream(torch.cuda.current_stream(self._gpu.device))
+        """Return this object."""
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._own is not None:
-            torch.cuda.current_stream(self._gpu.device).wait_stream(self._own)
+            self._current.wait_stream(self._own)
 
     def follow(self, to: Tensor, source: Tensor) -> None:
         """Copy after the work that is on the current stream at the time of the call."""
         if self._own is not None:
-            self._own.wait_event(torch.cuda.current_stream(self._gpu.device).record_event())
+            self._own.wait_event(self._current.record_event())
         self._copy(to, source)
 
     def lead(self, to: Tensor, source: Tensor) -> Any:
-        """Copy without waiting for the current stream. Return the argument for ``wait``."""
+        """Copy after the work that was on the current stream at the first call. Return the argument for ``wait``."""
+        if self._own is not None and not self._leads:
+            self._own.wait_stream(self._current)
+            self._leads = True
         self._copy(to, source)
         return None if self._own is None else self._own.record_event()
 
     def wait(self, copied: Any) -> None:
         """Make the current stream wait for a copy."""
         if copied is not None:
-            torch.cuda.current_stream(self._gpu.device).wait_event(copied)
+            self._current.wait_event(copied)
 
     def _copy(self, to: Tensor, source: Tensor) -> None:
         if self._own is None:

@@ -37,6 +37,7 @@ MessageGroup MessageGroup::slice(std::uint64_t first, std::uint64_t n) const {
     part.count = n;
     for (Elements* e : {&part.input, &part.output, &part.iv, &part.aad, &part.tag, &part.keys}) *e = e->from(first);
     if (failed != nullptr) part.failed = failed + first;
+    if (statuses != nullptr) part.statuses = statuses + first;
     return part;
 }
 

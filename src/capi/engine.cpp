@@ -97,6 +97,15 @@ const char* warpaes_backend_name(size_t index) {
     return index < backends.size() ? backends[index]->name().data() : nullptr;
 }
 
+int32_t warpaes_backend_is_gpu(const char* name) {
+    if (name == nullptr) return 0;
+    const auto& backends = all_backends();
+    return std::any_of(backends.begin(), backends.end(),
+                       [&](const Backend* backend) { return backend->is_gpu() && backend->name() == name; })
+               ? 1
+               : 0;
+}
+
 const char* warpaes_memory_name(warpaes_memory memory) {
     const auto value = static_cast<std::size_t>(memory);
     return value < memory_kinds.size() ? memory_kinds[value].name : nullptr;

@@ -124,34 +124,19 @@ Keyset unwrapped(const std::string& name, std::string_view text, const KeysetPla
 
 Keyset interpreted(const std::string& name, std::string_view text, const KeysetPlace& place, places::Host& host,
                    const warpaes_place_options& options) {
-    const auto refuse_template = [&] {
-        if (options.template_name == nullptr) return;
-        throw Error(WARPAES_ERROR_ARGUMENT,
-                    "template: applies only to raw keys; the keys of " + name + " have their own templates");
-    };
-    places::check_mark(name, text, place.clear, places::opener_of(place));
-    if (places::is_encrypted(text)) {
-        refuse_template();
-        return unwrapped(name, text, place, host, options);
+    places::Expected expected{.clear = place.clear, .opener = places::opener_of(place)};
+    if (options.template_name != nullptr) expected.template_name = options.template_name;
+    const places::Content content =
+        places::content_of(name, text, expected, {warpaes_template_name, warpaes_template_query});
+    if (content.kind == places::Content::Kind::raw) {
+        return naming(name, [&] {
+            if (!content.key.is_text) refuse_text(content.key.key, "key:");
+            return Keyset::from_raw(content.template_name, content.key.key);
+        });
     }
-    const places::RawKey raw = places::raw_key_in(text, warpaes_template_name);
-    if (raw.key.empty()) {
-        refuse_template();
-        return naming(name, [&] { return Keyset::parse(text); });
-    }
-    const char* const given = options.template_name;
-    if (given != nullptr && !raw.template_name.empty() && raw.template_name != given) {
-        throw Error(WARPAES_ERROR_ARGUMENT,
-                    "template: the key in " + name + " is for " + std::string(raw.template_name));
-    }
-    const std::string_view by_length = raw.key.size() == 32 ? "AES256_GCM_HKDF_1MB" : "AES128_GCM_HKDF_1MB";
-    return naming(name, [&] {
-        if (!raw.is_text) refuse_text(raw.key, "key:");
-        return Keyset::from_raw(!raw.template_name.empty() ? raw.template_name
-                                : given != nullptr         ? given
-                                                           : by_length,
-                                raw.key);
-    });
+    places::refuse_template(name, expected);
+    if (content.kind == places::Content::Kind::encrypted) return unwrapped(name, text, place, host, options);
+    return naming(name, [&] { return Keyset::parse(text); });
 }
 
 warpaes_place_options checked_options(const warpaes_place_options* options) {

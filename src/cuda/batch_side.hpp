@@ -63,6 +63,8 @@ public:
     void copy_in(cudaStream_t stream) const {
         check(cudaMemcpyAsync(device(), host(), flags_, cudaMemcpyHostToDevice, stream), "copying to the device");
     }
+    /// Like copy_in(), but a kernel copies up to SideCopies::most_by_kernel bytes.
+    void copy_in_by_kernel(const DeviceLimits& limits, cudaStream_t stream) const;
     void copy_out(cudaStream_t stream) const {
         if (flags_ <= back_) return;
         check(cudaMemcpyAsync(host() + back_, device() + back_, flags_ - back_, cudaMemcpyDeviceToHost, stream),

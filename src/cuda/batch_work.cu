@@ -8,6 +8,7 @@
 #include "cuda/launch.hpp"
 #include "cuda/tuning/counters.hpp"
 #include "cuda/tuning/ghash.hpp"
+#include "cuda/tuning/host.hpp"
 #include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
@@ -45,6 +46,13 @@ constexpr std::size_t scratch_alignment = 256;
 
 }  // namespace
 
+void BatchSide::copy_in_by_kernel(const DeviceLimits& limits, cudaStream_t stream) const {
+    if (flags_ > SideCopies::most_by_kernel) return copy_in(stream);
+    const std::uint64_t blocks = flags_ / block_bytes;
+    launch(side_kernel_for(), thread_each(limits, blocks, SideCopies::threads, SideCopies::blocks_each), stream,
+           SideParams{reinterpret_cast<uint4*>(device()), reinterpret_cast<const uint4*>(host()), blocks});
+}
+
 BatchWork::BatchWork(const BatchContext& context, BatchMemory& memory, MergedGroups groups)
     : context_(context),
       memory_(memory),
@@ -78,9 +86,12 @@ void BatchWork::finish() {
     done_ = true;
 }
 
-bool BatchWork::leave() {
+bool BatchWork::enqueue_and_leave() {
     bool secret = false;
     if (!plans_.empty()) {
+        side_.copy_in_by_kernel(context_.limits, context_.stream);
+        keys_.enqueue(plans_, context_.limits, context_.stream);
+        enqueue_kernels();
         for (const BucketPlan& plan : plans_) {
             if (plan.tells) tell(plan.bucket);
         }

@@ -29,9 +29,10 @@ public:
     void get_ready();
     void enqueue();
     void finish();
-    /// Replaces finish() if no thread waits: the device writes the statuses and wipes its secrets, in stream order.
-    /// Returns whether the side buffer in host memory still contains keys.
-    bool leave();
+    /// Replaces enqueue() and finish() if no thread waits and all data are on the device: the device writes the
+    /// statuses and wipes its secrets, in stream order. Returns whether the side buffer in host memory still contains
+    /// keys.
+    bool enqueue_and_leave();
 
 private:
     static constexpr std::uint8_t no_bucket = 0xff;

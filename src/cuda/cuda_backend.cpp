@@ -14,6 +14,7 @@
 #include "cuda/memory_place.hpp"
 #include "cuda/rows.hpp"
 #include "cuda/run.hpp"
+#include "cuda/stream_messages.hpp"
 #include "cuda/tuning/architectures.hpp"
 #include "cuda/tuning/host.hpp"
 #include "cuda/tuning/shapes.hpp"
@@ -64,7 +65,7 @@ public:
         const CurrentDevice current(device);
         if (g.mode == Mode::gcm) {
             if (!stream) return run_gcm(g, device);
-            return enqueue_gcm(g, device, usable(stream->stream));
+            return cuda::enqueue_message(g, limits(device), usable(stream->stream), share(device).pieces);
         }
         const Run run = run_of(g);
         if (!stream) return share(device).calls.run(run, limits(device));
@@ -74,7 +75,12 @@ public:
     void enqueue(std::span<const MessageGroup> groups, int device, void* stream) override {
         const CurrentDevice current(device);
         DeviceShare& its = share(device);
-        its.on_streams.enqueue(device, limits(device), its.queues, groups, usable(stream));
+        const DeviceLimits& its_limits = limits(device);
+        const cudaStream_t on = usable(stream);
+        if (cuda::are_worth_own_launches(groups, its_limits)) {
+            return cuda::enqueue_one_by_one(groups, its_limits, on, its.pieces);
+        }
+        its.on_streams.enqueue(device, its_limits, its.queues, groups, on);
     }
 
     void enqueue(const NumbersRun& numbers, int device, void* stream) override {
@@ -229,17 +235,6 @@ private:
             calls.run(message.run, limits(device));
             std::copy_n(tag->begin(), g.tag_length, g.tag.first);
         }
-    }
-
-    void enqueue_gcm(const MessageGroup& g, int device, cudaStream_t on) {
-        const bool decrypt = g.direction == Direction::decrypt;
-        const cuda::GcmMessageRun message(g, decrypt ? nullptr : reinterpret_cast<Block*>(g.tag.first));
-        if (decrypt) {
-            const bool on_device = cuda::place_of(g.tag.first).kind == Memory::device;
-            return cuda::enqueue_open(message.run, {g.tag.first, g.tag_length}, on_device, g.statuses, limits(device),
-                                      on, share(device).pieces);
-        }
-        cuda::enqueue(message.run, limits(device), on);
     }
 
     /// Calls `work(stream)`, and then waits for the stream.

@@ -21,6 +21,7 @@ set(WARPAES_CUDA_SOURCES
     short.cu
     siv.cu
     stream_batch.cu
+    stream_messages.cpp
     xts.cu
     kernels/batch_blocks.cu
     kernels/batch_ctr.cu
@@ -45,6 +46,7 @@ set(WARPAES_CUDA_SOURCES
     kernels/segments.cu
     kernels/serial.cu
     kernels/short.cu
+    kernels/side.cu
     kernels/siv.cu
     kernels/statuses.cu
     kernels/wipe.cu

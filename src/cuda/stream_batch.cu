@@ -99,8 +99,7 @@ void StreamBatches::enqueue(int device, const DeviceLimits& limits, CopyQueues& 
         const BatchContext context{device, limits, queues, nullptr, stream, slot.memory, nullptr};
         BatchWork work(context, slot.memory, MergedGroups(groups));
         work.get_ready();
-        work.enqueue();
-        const bool secret = work.leave();
+        const bool secret = work.enqueue_and_leave();
         if (graph != nullptr) return;
         if (secret) {
             check(cudaLaunchHostFunc(

@@ -13,8 +13,8 @@
 #include "base/stack_depth.hpp"
 #include "format/kek.hpp"
 #include "format/key_text.hpp"
-#include "format/keyset_message.hpp"
 #include "format/keyset_parts.hpp"
+#include "format/tink_key.hpp"
 
 namespace warpaes {
 

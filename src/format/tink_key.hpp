@@ -1,9 +1,13 @@
-// A streaming AEAD key as Tink serialises it: the protobuf messages AesGcmHkdfStreamingKey and AesCtrHmacStreamingKey.
+// Tink's protobuf messages: AesGcmHkdfStreamingKey and AesCtrHmacStreamingKey, the keys of streaming AEAD, and Keyset,
+// which is the plaintext of an encrypted keyset.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
+#include "base/secret.hpp"
+#include "format/keyset.hpp"
 #include "format/stream_key.hpp"
 
 namespace warpaes {
@@ -18,5 +22,9 @@ SecretVector serialize_tink_key(const StreamKey& key);
 /// Checks segment sizes, hashes and the key size against Tink's rules. Segment sizes also have a maximum, because a
 /// segment must fit in memory. Throws Error{KEYSET}.
 void check_parameters(const StreamParameters& parameters, std::size_t key_bytes);
+
+SecretVector serialize_message(const Keyset& keyset);
+/// Throws Error{KEYSET}.
+Keyset parse_message(std::span<const std::uint8_t> message);
 
 }  // namespace warpaes

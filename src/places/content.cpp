@@ -22,6 +22,15 @@ std::string_view take_template(std::string_view& digits, const char* (*name_of)(
     return {};
 }
 
+/// Returns the first template for raw keys of this length.
+std::string template_for(std::size_t key_bytes, const Templates& templates) {
+    for (std::size_t i = 0; const char* const name = templates.name_of(i); ++i) {
+        warpaes_template_info info = WARPAES_TEMPLATE_INFO_INIT;
+        if (templates.query(name, &info) == WARPAES_OK && info.key_bits == 8 * key_bytes) return name;
+    }
+    throw Error(WARPAES_ERROR_INTERNAL, "no template has keys of " + std::to_string(key_bytes) + " bytes");
+}
+
 }  // namespace
 
 bool is_encrypted(std::string_view text) {
@@ -58,6 +67,37 @@ RawKey raw_key_in(std::string_view text, const char* (*name_of)(std::size_t)) {
         raw.key.assign(text.begin(), text.end());
     }
     return raw;
+}
+
+Content content_of(const std::string& what, std::string_view text, const Expected& expected,
+                   const Templates& templates) {
+    check_mark(what, text, expected.clear, expected.opener);
+    Content content;
+    if (expected.any_bytes && is_raw_length(text.size())) {
+        content.key.key.assign(text.begin(), text.end());
+        content.key.is_text = true;  // the caller need not check whether it is text
+    } else if (is_encrypted(text)) {
+        content.kind = Content::Kind::encrypted;
+        return content;
+    } else {
+        content.key = raw_key_in(text, templates.name_of);
+        if (content.key.key.empty()) return content;
+    }
+    content.kind = Content::Kind::raw;
+    const std::string own(content.key.template_name);
+    if (!own.empty() && own != expected.template_name.value_or(own)) {
+        throw Error(WARPAES_ERROR_ARGUMENT, expected.template_option + ": the key in " + what + " is for " + own);
+    }
+    content.template_name = !own.empty()             ? own
+                            : expected.template_name ? *expected.template_name
+                                                     : template_for(content.key.key.size(), templates);
+    return content;
+}
+
+void refuse_template(const std::string& what, const Expected& expected) {
+    if (!expected.template_name) return;
+    throw Error(WARPAES_ERROR_ARGUMENT, expected.template_option + ": applies only to raw keys; the keyset in " + what +
+                                            " determines its formats");
 }
 
 }  // namespace warpaes::places

@@ -1,6 +1,7 @@
 #include "places/location.hpp"
 
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,11 +10,40 @@
 #include <iterator>
 
 #include "base/error.hpp"
+#include "places/host.hpp"
 #include "places/key_text.hpp"
 #include "places/place.hpp"
 #include "places/program.hpp"
 
 namespace warpaes::places {
+
+namespace {
+
+[[noreturn]] void refuse_length(const std::string& what) {
+    throw Error(WARPAES_ERROR_KEYSET, what + ": is longer than " + std::to_string(SecretText::capacity - 1) + " bytes");
+}
+
+}  // namespace
+
+SecretText::~SecretText() {
+    if (bytes_) ::explicit_bzero(bytes_.get(), size_);
+}
+
+void SecretText::read(const std::string& what, int fd, Host& host) {
+    for (;;) {
+        if (size_ == capacity) refuse_length(what);
+        const ssize_t n = host.read(fd, bytes_.get() + size_, capacity - size_);
+        if (n < 0 && errno == EINTR) throw Error(WARPAES_ERROR_CANCELLED, what + ": interrupted");
+        if (n < 0) throw Error(WARPAES_ERROR_READ, what + ": cannot read: " + error_text(errno));
+        if (n == 0) return;
+        size_ += static_cast<std::size_t>(n);
+    }
+}
+
+void SecretText::copy(const std::string& what, std::string_view text) {
+    if (text.size() >= capacity) refuse_length(what);
+    size_ = text.copy(bytes_.get(), text.size());
+}
 
 namespace {
 

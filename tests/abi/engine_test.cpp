@@ -104,7 +104,13 @@ TEST(Backends, AreListedInOrder) {
         if (names.empty() || names.back() != info.name) names.emplace_back(info.name);
     }
     EXPECT_EQ(names, (std::vector<std::string>{"libcrypto", "aesni", "vaes", "armv8", "cuda"}));
-    for (std::size_t i = 0; i < names.size(); ++i) EXPECT_EQ(warpaes_backend_name(i), names[i]);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        EXPECT_EQ(warpaes_backend_name(i), names[i]);
+        EXPECT_EQ(warpaes_backend_is_gpu(names[i].c_str()), names[i] == "cuda") << names[i];
+    }
+    for (const char* other : {static_cast<const char*>(nullptr), "", "cud", "cuda2", "CUDA", "auto"}) {
+        EXPECT_EQ(warpaes_backend_is_gpu(other), 0);
+    }
     EXPECT_EQ(warpaes_backend_name(names.size()), nullptr);
     EXPECT_EQ(query(0).usable, 1) << "libcrypto runs everywhere";
 }

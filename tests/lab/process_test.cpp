@@ -7,7 +7,7 @@
 #include <system_error>
 
 #include "folder.hpp"
-#include "lab/scratch.hpp"
+#include "lab/files.hpp"
 
 namespace {
 

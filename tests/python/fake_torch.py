@@ -89,7 +89,7 @@ class Tensor:
         return self
 
     def view(self, dtype: DType) -> Tensor:
-        assert dtype.itemsize == 1
+        assert self.nbytes % dtype.itemsize == 0
         return self
 
     def __getitem__(self, part: slice) -> Tensor:
@@ -112,7 +112,8 @@ class Tensor:
         return made
 
     def numpy(self) -> Any:
-        return self.owner
+        begin = self.address - self.owner.ctypes.data
+        return self.owner[begin : begin + self.nbytes]
 
 
 class Stream:

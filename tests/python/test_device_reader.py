@@ -143,6 +143,40 @@ class Files(Weights):
         ):
             self.load()
 
+    def test_one_wait_for_a_group_of_tensors(self) -> None:
+        """Groups grow to a limit, and the allocations of a group share a wait."""
+        from warpaes import _shards
+
+        waits, found = [], []
+        real = _shards.Shard._groups
+        for first, most in ((1, 1), (1 << 30, 1 << 30)):
+            groups: list[list[str]] = []
+
+            def noted(shard: Any, groups: list[list[str]] = groups) -> Any:
+                groups += real(shard)
+                return groups
+
+            with (
+                unittest.mock.patch.multiple(_shards, FIRST_BYTES=first, MOST_BYTES=most),
+                unittest.mock.patch.object(_shards.Shard, "_groups", noted),
+            ):
+                fake_torch.work.clear()
+                self.load()
+            waits.append(fake_torch.work.count(("synchronize",)))
+            found.append(len(groups))
+        self.assertGreater(found[0], 100)
+        self.assertEqual((found[1], waits[0] - waits[1]), (1, found[0] - 1))
+
+    def test_groups_grow(self) -> None:
+        from warpaes import _shards
+
+        shard = _shards.Shard.__new__(_shards.Shard)
+        shard._names, shard.sizes = [str(number) for number in range(20)], [10] * 20
+        with unittest.mock.patch.multiple(_shards, FIRST_BYTES=10, MOST_BYTES=40):
+            groups = list(shard._groups())
+        self.assertEqual([len(group) for group in groups], [1, 2, 4, 4, 4, 4, 1])
+        self.assertEqual([name for group in groups for name in group], shard._names)
+
     def test_on_the_cpu(self) -> None:
         """Without a GPU, the file is read in the same way as any other file."""
         found = self.safetensors.load_file(self.path, reader="kvikio", allow_clear=True, **self.keys)

@@ -222,7 +222,8 @@ class Blocks(unittest.TestCase):
         fake_torch.work.clear()
         seals = self.blocks.store(data, self.names, host)
         kinds = [step[0] for step in fake_torch.work]
-        self.assertEqual(kinds, ["wait for a stream", *["record", "wait", "copy"] * 4, "wait for a stream"])
+        self.assertEqual(kinds, [*["record", "wait", "copy"] * 2, "wait for a stream"])
+        self.assertEqual([step[2] for step in fake_torch.work if step[0] == "copy"], [1000, 3000])
         sealed = self.content(host)
         self.assertEqual(sealed, self.content(data))
         self.assertNotIn(text(4000)[:16], sealed)
@@ -230,24 +231,72 @@ class Blocks(unittest.TestCase):
         fake_torch.work.clear()
         statuses = self.blocks.fetch(host, seals, self.names, back)
         kinds = [step[0] for step in fake_torch.work]
-        self.assertEqual(kinds, ["wait for a stream", *["copy", "record"] * 4, *["wait"] * 4, "wait for a stream"])
+        self.assertEqual(kinds, ["wait for a stream", *["copy", "record"] * 2, *["wait"] * 2, "wait for a stream"])
+        self.assertEqual([step[2] for step in fake_torch.work if step[0] == "copy"], [3000, 1000])
         self.assertEqual((self.statuses(statuses), self.content(back)), ([0] * 4, text(4000)))
 
+    def test_the_first_copy_follows_one_part(self) -> None:
+        """A store enqueues the first part's copy before it enqueues the second part. A fetch enqueues all copies
+        before it looks up keys."""
+        self.kv.PART_BYTES, kept = 1000, self.kv.PART_BYTES
+        self.addCleanup(setattr, self.kv, "PART_BYTES", kept)
+        data, host = self.tensor(text(4000), "cuda"), self.tensor(bytes(4000), "cpu")
+        steps, seal, open_, decrypting = fake_torch.work, self.kv._seal, self.kv._open, self.blocks._decrypting
+        noted = {
+            "_seal": lambda *given: (steps.append(("seal",)), seal(*given)),
+            "_open": lambda *given: (steps.append(("open",)), open_(*given)),
+        }
+        with unittest.mock.patch.multiple(self.kv, **noted):
+            steps.clear()
+            seals = self.blocks.store(data, self.names, host)
+            order = [step[0] for step in steps if step[0] in ("seal", "copy")]
+            self.assertEqual(order, ["seal", "copy", "seal", "copy"])
+            steps.clear()
+            look_up = lambda *given: (steps.append(("keys",)), decrypting(*given))[1]  # noqa: E731
+            with unittest.mock.patch.object(self.blocks, "_decrypting", look_up):
+                self.blocks.fetch(host, seals, self.names, data)
+            order = [step[0] for step in steps if step[0] in ("open", "copy", "keys")]
+            self.assertEqual(order, ["copy", "copy", "keys", "open", "open"])
+        self.assertEqual(self.content(data), text(4000))
+
+    def test_an_altered_block_in_each_part(self) -> None:
+        """The statuses are in the order of the blocks."""
+        self.kv.PART_BYTES, kept = 1000, self.kv.PART_BYTES
+        self.addCleanup(setattr, self.kv, "PART_BYTES", kept)
+        for device in ("cuda", "cpu"):
+            data, host = self.tensor(text(4000), device), self.tensor(bytes(4000), "cpu")
+            seals = self.blocks.store(data, self.names, host)
+            altered = bytearray(self.content(host))
+            altered[1000] ^= 1
+            altered[3999] ^= 1
+            warpaes.copy(host, bytes(altered))
+            for its in (seals, self.kv.Seals.from_bytes(bytes(seals))):
+                statuses = self.blocks.fetch(host, its, self.names, data)
+                self.assertEqual(self.statuses(statuses), [0, 22, 0, 22])
+                expected = text(4000)[:1000] + bytes(1000) + text(4000)[2000:3000] + bytes(1000)
+                self.assertEqual(self.content(data), expected)
+
     def test_parts(self) -> None:
-        """Parts have at least PART_BYTES, except the last one."""
+        """The first part has about PART_BYTES, and each further part is up to six times as long."""
         for size, count, counts in (
-            (8 << 20, 3, [1, 1, 1]),
-            (4 << 20, 3, [2, 1]),
+            (8 << 20, 1, [1]),
+            (8 << 20, 2, [1, 1]),
+            (8 << 20, 5, [1, 4]),
+            (8 << 20, 7, [1, 3, 3]),
+            (8 << 20, 16, [1, 3, 12]),
+            (4 << 20, 3, [3]),
+            (4 << 20, 16, [2, 6, 8]),
             (20 << 20, 2, [1, 1]),
+            (1 << 10, 100, [100]),
             (0, 0, [0]),
             (0, 5, [5]),
         ):
             data = fake_torch.Tensor(0, size * count)
-            parts = self.blocks._parts(data, data, count)
-            self.assertEqual([blocks.stop - blocks.start for blocks, _ in parts], counts)
-            self.assertEqual([blocks.start for blocks, _ in parts], [0, *(blocks.stop for blocks, _ in parts)][:-1])
-            for blocks, part in parts:
-                self.assertEqual((part.start, part.stop), (size * blocks.start, size * blocks.stop))
+            for shortest_last in (False, True):
+                parts = self.blocks._parts(data, data, count, shortest_last)
+                found = [part.stop - part.start for part in parts]
+                self.assertEqual(found, counts[::-1] if shortest_last else counts)
+                self.assertEqual([part.start for part in parts], [0, *(part.stop for part in parts)][:-1])
 
     def test_results_belong_to_the_stream(self) -> None:
         """Memory that the current stream has freed may still be in use on that stream, and the work is on a different

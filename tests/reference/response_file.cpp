@@ -14,16 +14,6 @@ Bytes from_hex(const std::string& hex) {
     return out;
 }
 
-std::string to_hex(const Bytes& bytes) {
-    constexpr const char* digits = "0123456789abcdef";
-    std::string out;
-    for (const std::uint8_t byte : bytes) {
-        out += digits[byte >> 4];
-        out += digits[byte & 15];
-    }
-    return out;
-}
-
 Bytes from_bits(const std::string& bits) {
     Bytes out((bits.size() + 7) / 8);
     for (std::size_t i = 0; i < bits.size(); ++i) {

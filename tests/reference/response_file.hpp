@@ -11,7 +11,6 @@ namespace vectors {
 using Bytes = std::vector<std::uint8_t>;
 
 Bytes from_hex(const std::string& hex);
-std::string to_hex(const Bytes& bytes);
 /// Converts a string of the digits 0 and 1, with the most significant bit first. The unused bits of the last byte are
 /// zero.
 Bytes from_bits(const std::string& bits);

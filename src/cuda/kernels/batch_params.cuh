@@ -246,6 +246,13 @@ struct GhashKeysParams {
     std::uint32_t decrypts;
 };
 
+/// Copies `blocks` blocks from page-locked memory.
+struct SideParams {
+    uint4* to;
+    const uint4* from;
+    std::uint64_t blocks;
+};
+
 /// Converts the `failed` bytes of a bucket's messages to statuses.
 struct StatusParams {
     const BatchGroup* groups;

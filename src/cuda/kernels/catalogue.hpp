@@ -119,6 +119,7 @@ Kernel<GcmBatchParams> gcm_finish_kernel_for();
 Kernel<GcmBatchParams> gcm_j0_kernel_for();
 Kernel<GcmSettleParams> gcm_settle_kernel_for();
 Kernel<StatusParams> statuses_kernel_for();
+Kernel<SideParams> side_kernel_for();
 /// GHASH of long messages under their own keys; the kernels run in this order. `lanes` is the number of lanes per
 /// message: 4 or 32.
 Kernel<GhashKeysParams> ghash_powers_kernel_for();

@@ -39,6 +39,34 @@ struct Copies {
     static constexpr std::uint64_t least_of_thread = 512 * 1024, most_threads = 8;
 };
 
+/// The side buffer of a batch on a caller's stream. A kernel copies up to `most_by_kernel` bytes, because a copy engine
+/// would first copy everything that other streams have enqueued before.
+struct SideCopies {
+#if defined(WARPAES_SIMT)
+    static constexpr std::size_t most_by_kernel = 8 << 10;  // so that tests copy both ways
+#else
+    static constexpr std::size_t most_by_kernel = 256 << 10;
+#endif
+    static constexpr int threads = 256, blocks_each = 2;  ///< thread blocks per multiprocessor
+};
+
+/// Long GCM messages in a batch on a caller's stream. Each gets its own launches, which need neither descriptors nor
+/// key slots, if it has at least `least_of_many` bytes. `least` bytes are enough for one message, and for up to `few`
+/// under several keys, for which the kernels for batches are slow.
+struct StreamMessages {
+#if defined(WARPAES_SIMT)
+    static constexpr std::uint64_t least = 320 << 10, least_of_many = 640 << 10;  // which the simulator takes
+#else
+    static constexpr std::uint64_t least = 2 << 20, least_of_many = 8 << 20;
+#endif
+    static constexpr std::uint64_t few = 16;
+    static constexpr std::uint64_t most_aad = 1024;  ///< which the host hashes
+
+    static constexpr bool take(std::uint64_t messages, std::uint64_t shortest, bool several_keys) {
+        return shortest >= (messages == 1 || (several_keys && messages <= few) ? least : least_of_many);
+    }
+};
+
 /// Preparation of batches.
 struct Preparation {
     static constexpr std::size_t groups_of_thread = 32768;  ///< number of groups that justifies another thread

@@ -1,0 +1,95 @@
+#include "cuda/stream_messages.hpp"
+
+#include <algorithm>
+
+#include "base/secret.hpp"
+#include "cuda/memory_place.hpp"
+#include "cuda/run.hpp"
+#include "cuda/tuning/batch_gcm.hpp"
+#include "cuda/tuning/host.hpp"
+
+namespace warpaes::cuda {
+
+namespace {
+
+/// Whether the messages can have their own launches, which hash associated data on the host and write whole tags.
+bool can_have_own_launches(std::span<const MessageGroup> groups) {
+    PlaceFinder ivs, aads;
+    return std::all_of(groups.begin(), groups.end(), [&](const MessageGroup& g) {
+        return g.mode == Mode::gcm && g.key != nullptr && g.iv_length == gcm_nonce_bytes &&
+               ivs.of(g.iv.first).kind != Memory::device && g.aad_length <= StreamMessages::most_aad &&
+               (g.aad_length == 0 || aads.of(g.aad.first).kind != Memory::device) &&
+               (g.direction == Direction::decrypt ? g.statuses != nullptr : g.tag_length == block_bytes);
+    });
+}
+
+/// Whether the batch takes one pass (gcm_pass.cu), which is faster for several messages.
+bool takes_pass(std::span<const MessageGroup> groups, const DeviceLimits& limits) {
+    GcmPassWork work;
+    const MessageGroup& first = groups.front();
+    for (const MessageGroup& g : groups) {
+        if (g.key != first.key || g.direction != first.direction ||
+            !GcmOnePass::fits(g.length, g.aad_length, g.iv_length)) {
+            return false;
+        }
+        const std::uint64_t blocks = blocks_of(g.length);
+        work.messages += g.count;
+        work.blocks += g.count * blocks;
+        work.longest = std::max(work.longest, blocks);
+        work.aad = std::max(work.aad, blocks_of(g.aad_length));
+        work.equal = work.equal && g.length == first.length;
+        work.equal_ends = work.equal_ends && blocks % 4 == blocks_of(first.length) % 4;
+    }
+    return work.messages > 1 && GcmOnePass::choose(limits, work).kernels != GcmOnePass::Kernels::several;
+}
+
+}  // namespace
+
+void enqueue_message(const MessageGroup& message, const DeviceLimits& limits, cudaStream_t stream,
+                     StreamPieces& pieces) {
+    const bool decrypt = message.direction == Direction::decrypt;
+    const GcmMessageRun its(message, decrypt ? nullptr : reinterpret_cast<Block*>(message.tag.first));
+    if (!decrypt) {
+        enqueue(its.run, limits, stream);
+        return;
+    }
+    const bool on_device = place_of(message.tag.first).kind == Memory::device;
+    enqueue_open(its.run, {message.tag.first, message.tag_length}, on_device, message.statuses, limits, stream, pieces);
+}
+
+bool are_worth_own_launches(std::span<const MessageGroup> groups, const DeviceLimits& limits) {
+    std::uint64_t messages = 0, shortest = ~std::uint64_t{0};
+    bool several_keys = false;
+    for (const MessageGroup& g : groups) {
+        messages += g.count;
+        if (g.count != 0) shortest = std::min(shortest, g.length);
+        several_keys = several_keys || g.key != groups.front().key;
+    }
+    return messages != 0 && StreamMessages::take(messages, shortest, several_keys) && can_have_own_launches(groups) &&
+           !takes_pass(groups, limits);
+}
+
+void enqueue_one_by_one(std::span<const MessageGroup> groups, const DeviceLimits& limits, cudaStream_t stream,
+                        StreamPieces& pieces) {
+    try {
+        for (const MessageGroup& g : groups) {
+            for (std::uint64_t i = 0; i < g.count; ++i) {
+                MessageGroup message = g.slice(i, 1);
+                FieldElement sum;
+                hash_blocks(g.key->hash_key().powers[0], message.aad.first, message.aad_length, sum);
+                const Secret<Block> digest(store_element(sum));
+                message.aad_digest = &*digest;
+                enqueue_message(message, limits, stream, pieces);
+            }
+        }
+    } catch (...) {
+        // The caller may free the memory of earlier messages.
+        cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+        if (try_to(cudaStreamIsCapturing(stream, &status)) && status == cudaStreamCaptureStatusNone) {
+            try_to(cudaStreamSynchronize(stream));
+        }
+        throw;
+    }
+}
+
+}  // namespace warpaes::cuda
