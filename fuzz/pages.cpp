@@ -12,6 +12,7 @@
 namespace {
 
 using namespace fuzz;
+using warpaes::python::ChunkInFile;
 using warpaes::python::PagesInFile;
 using warpaes::python::PagesRead;
 
@@ -171,8 +172,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     pages.room = to.size();
     pages.window_bytes = in.below(65536);
     pages.part_bytes = in.below(4096);
+    pages.found_bytes = in.below(4096);
     const unsigned threads = in.flag() ? static_cast<unsigned>(in.below(5)) : 1;
-    const PagesRead read = warpaes::python::read_pages(engine, chunk, pages, threads);
+    // The same chunk again, as some threads read another chunk.
+    Bytes again(to.size(), 0xaa);
+    PagesInFile more = pages;
+    more.to = again.data();
+    std::vector<ChunkInFile> chunks{{chunk, pages}};
+    if (in.flag()) chunks.push_back({chunk, more});
+    const PagesRead read = warpaes::python::read_pages(engine, chunks, threads);
 
     Bytes view;
     const std::size_t most = expected(engine, chunk, modules, to.size(), view);
@@ -180,14 +188,20 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (read.failed()) {
         require(changes != 0, "pages as they were written are refused");
         require(to == Bytes(to.size(), 0), "a failure left plaintext");
+        require(chunks.size() == 1 || again == to, "a failure left plaintext of another chunk");
         require(!read.sentence.empty(), "a failure without a message");
         return 0;
     }
-    require(read.sizes.size() <= most, "pages that do not decrypt");
-    require(changes != 0 || length > modules.size() || read.sizes.size() == most, "pages are missing");
+    require(read.sizes.front().size() <= most, "pages that do not decrypt");
+    require(changes != 0 || length > modules.size() || read.sizes.front().size() == most, "pages are missing");
     std::uint64_t sum = 0;
-    for (const std::uint64_t bytes : read.sizes) sum += bytes;
+    for (const std::uint64_t bytes : read.sizes.front()) sum += bytes;
     require(sum <= view.size(), "pages that are too long");
     require(std::equal(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(sum), view.begin()), "another view");
+    if (chunks.size() > 1) {
+        require(read.sizes.back() == read.sizes.front(), "other pages of the same chunk");
+        require(std::equal(again.begin(), again.begin() + static_cast<std::ptrdiff_t>(sum), view.begin()),
+                "another view of the same chunk");
+    }
     return 0;
 }

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,33 +30,43 @@ import pyarrow.parquet as pq
 import pyarrow.parquet.encryption as pe
 import warpaes.parquet as wp
 from recording import ROOT, processor, save, stamp
+from warpaes.aead import AESGCM
 
-ROWS = 2_000_000
+ROWS, WIDE_ROWS, WIDE_COLUMNS = 2_000_000, 40_000, 100
 SAMPLES = 12
-NUMBERS = ["integer", "real"]
-#: For each file: its columns (None means all), the key length in bytes, and the writer's options.
-FILES: dict[str, tuple[list[str] | None, int, dict[str, Any]]] = {
-    "numbers, pages of 1 MiB": (NUMBERS, 16, {"compression": "none", "use_dictionary": False}),
-    "numbers, pages of 1 MiB, AES-256": (NUMBERS, 32, {"compression": "none", "use_dictionary": False}),
-    "numbers, pages of 64 KiB": (
-        NUMBERS,
-        16,
-        {"compression": "none", "use_dictionary": False, "data_page_size": 64 << 10},
-    ),
-    "numbers, pages of 8 KiB": (
-        NUMBERS,
-        16,
-        {"compression": "none", "use_dictionary": False, "data_page_size": 8 << 10, "write_batch_size": 256},
-    ),
-    "numbers and texts, uncompressed": (None, 16, {"compression": "none", "use_dictionary": False}),
-    "numbers and texts, pyarrow's defaults (snappy)": (None, 16, {}),
-    "numbers and texts, zstd": (None, 16, {"compression": "zstd"}),
+
+
+@dataclass
+class Subject:
+    """A file and the part of it that is read."""
+
+    table: str = "numbers"
+    key_bytes: int = 16
+    columns: list[str] | None = None  #: None means all
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+PLAIN = {"compression": "none", "use_dictionary": False}
+LONG = PLAIN | {"max_rows_per_page": 1 << 20}  # by default, a page has at most 20,000 rows
+WIDE = PLAIN | {"row_group_size": WIDE_ROWS // 4}
+SUBJECTS = {
+    "numbers, pages of 1 MiB": Subject(options=LONG),
+    "numbers, pages of 1 MiB, AES-256": Subject(key_bytes=32, options=LONG),
+    "numbers, pages of 160 kB (pyarrow's default)": Subject(options=PLAIN),
+    "numbers, pages of 64 KiB": Subject(options=PLAIN | {"data_page_size": 64 << 10}),
+    "numbers, pages of 8 KiB": Subject(options=PLAIN | {"data_page_size": 8 << 10, "write_batch_size": 256}),
+    "numbers, dictionary": Subject("few values", options={"compression": "none"}),
+    "numbers and texts, uncompressed": Subject("all", options=PLAIN),
+    "numbers and texts, pyarrow's defaults (snappy)": Subject("all"),
+    "numbers and texts, zstd": Subject("all", options={"compression": "zstd"}),
+    "100 columns, 4 row groups": Subject("wide", options=WIDE),
+    "one of 100 columns, 4 row groups": Subject("wide", columns=["number 50"], options=WIDE),
 }
 
 
-def table() -> pa.Table:
+def tables() -> dict[str, pa.Table]:
     random = np.random.default_rng(44)
-    return pa.table(
+    everything = pa.table(
         {
             "integer": random.integers(0, 1 << 62, ROWS),
             "real": random.standard_normal(ROWS),
@@ -63,6 +74,13 @@ def table() -> pa.Table:
             "kind": random.integers(0, 1000, ROWS),
         }
     )
+    few = random.integers(0, 1 << 62, 1000)
+    return {
+        "all": everything,
+        "numbers": everything.select(["integer", "real"]),
+        "few values": pa.table({name: random.choice(few, ROWS) for name in ("first", "second")}),
+        "wide": pa.table({f"number {i}": random.standard_normal(WIDE_ROWS) for i in range(WIDE_COLUMNS)}),
+    }
 
 
 def paths(folder: Path, number: int) -> tuple[Path, Path]:
@@ -70,32 +88,62 @@ def paths(folder: Path, number: int) -> tuple[Path, Path]:
 
 
 def write(folder: Path) -> None:
-    whole = table()
-    for number, (columns, key, options) in enumerate(FILES.values()):
-        some = whole if columns is None else whole.select(columns)
+    made = tables()
+    for number, subject in enumerate(SUBJECTS.values()):
+        table = made[subject.table]
         clear, encrypted = paths(folder, number)
-        pq.write_table(some, clear, **options)
-        properties = pe.create_encryption_properties(bytes(range(key)))
-        pq.write_table(some, encrypted, encryption_properties=properties, **options)
+        pq.write_table(table, clear, **subject.options)
+        properties = pe.create_encryption_properties(bytes(range(subject.key_bytes)))
+        pq.write_table(table, encrypted, encryption_properties=properties, **subject.options)
 
 
-def ways(folder: Path, number: int, key: bytes, threads: bool) -> dict[str, Callable[[], Any]]:
-    """Return the calls to compare. All calls return the same table."""
+def ways(folder: Path, number: int, subject: Subject, threads: bool) -> dict[str, Callable[[], Any]]:
+    """Return the calls to compare. All readers return the same table."""
     clear, encrypted = map(str, paths(folder, number))
+    key, how = bytes(range(subject.key_bytes)), {"columns": subject.columns, "use_threads": threads}
 
     def decrypted() -> Any:
         properties = pe.create_decryption_properties(key)
-        return pq.ParquetFile(encrypted, decryption_properties=properties).read(use_threads=threads)
+        return pq.ParquetFile(encrypted, decryption_properties=properties).read(**how)
 
     def view() -> Any:
         with wp.open(encrypted, key) as file:
-            return pq.ParquetFile(file).read(use_threads=threads)
+            return pq.ParquetFile(file).read(**how)
+
+    return {"clear": lambda: pq.ParquetFile(clear).read(**how), "pyarrow": decrypted, "view": view}
+
+
+def necessary(folder: Path, number: int, subject: Subject, size: int) -> dict[str, Callable[[], Any]]:
+    """Return the work that no view avoids: pyarrow's read of the plaintext from memory, and a read of the file and a
+    decryption of as many bytes in the processor's caches."""
+    encrypted, key = paths(folder, number)[1], bytes(range(subject.key_bytes))
+    with wp.open(encrypted, key) as file:
+        plain = pa.py_buffer(file.read())
+    window, cipher, nonce, message = bytearray(256 << 10), AESGCM(key), bytes(12), bytearray(64 << 10)
+    sealed = cipher.encrypt(nonce, message, None)
+
+    def read_file() -> None:
+        with open(encrypted, "rb", buffering=0) as file:
+            for _ in range(0, size, len(window)):
+                file.readinto(window)
+
+    def decrypt() -> None:
+        for _ in range(0, size, len(message)):
+            cipher.decrypt_into(nonce, sealed, None, message)
 
     return {
-        "clear": lambda: pq.ParquetFile(clear).read(use_threads=threads),
-        "pyarrow": decrypted,
-        "view": view,
+        "memory": lambda: pq.ParquetFile(pa.BufferReader(plain)).read(columns=subject.columns, use_threads=False),
+        "file": read_file,
+        "decrypt": decrypt,
     }
+
+
+def bytes_read(encrypted: Path, subject: Subject) -> int:
+    """Return the number of bytes of the file, or of the column chunks that are read."""
+    if subject.columns is None:
+        return encrypted.stat().st_size
+    with wp.open(encrypted, bytes(range(subject.key_bytes))) as file:
+        return sum(one.length for row in file.footer.chunks for one in row if one.place.path in subject.columns)
 
 
 def measure(folder: Path) -> list[dict]:
@@ -106,12 +154,15 @@ def measure(folder: Path) -> list[dict]:
     pa.set_io_thread_count(cores)
     clock = time.process_time if cores == 1 else time.perf_counter
     rows = []
-    for number, (what, (_, key, _)) in enumerate(FILES.items()):
-        calls = ways(folder, number, bytes(range(key)), cores > 1)
+    for number, (what, subject) in enumerate(SUBJECTS.items()):
+        calls = ways(folder, number, subject, cores > 1)
         tables = [call() for call in calls.values()]
         if not all(one.equals(tables[0]) for one in tables):
             raise AssertionError(f"{what}: the tables differ")
         del tables
+        size = bytes_read(paths(folder, number)[1], subject)
+        if cores == 1:
+            calls |= necessary(folder, number, subject, size)
         taken: dict[str, list[float]] = {name: [] for name in calls}
         for _ in range(SAMPLES):
             for name, call in calls.items():
@@ -119,7 +170,6 @@ def measure(folder: Path) -> list[dict]:
                 kept = call()
                 taken[name].append(clock() - begin)
                 del kept
-        size = paths(folder, number)[1].stat().st_size
         seconds = {f"{name}_seconds": min(times) for name, times in taken.items()}
         rows.append({"what": what, "cores": cores, "bytes": size, **seconds})
     return rows

@@ -60,7 +60,7 @@ PyObject* initialize() {
         watch_end(module.get());
         check(PyModule_AddStringConstant(module.get(), "version", warpaes_version()));
         for (const auto add : {add_engine, add_aead, add_ciphers, add_cmac, add_keywrap, add_files, add_batches,
-                               add_memory, add_names, add_random, add_parquet}) {
+                               add_memory, add_names, add_random, add_parquet, add_thrift, add_simple_footer}) {
             add(module.get());
         }
         return module.release();

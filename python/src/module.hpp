@@ -18,5 +18,7 @@ void add_batches(PyObject* module);
 void add_names(PyObject* module);
 void add_random(PyObject* module);
 void add_parquet(PyObject* module);
+void add_thrift(PyObject* module);
+void add_simple_footer(PyObject* module);
 
 }  // namespace warpaes::python

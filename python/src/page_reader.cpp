@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <thread>
 
@@ -20,10 +22,6 @@ namespace {
 constexpr std::size_t ahead = 256;
 /// Maximum number of data pages in a column chunk.
 constexpr std::uint32_t most_ordinals = 32768;
-/// Pages are not divided among threads if a part would have more pages, because finding them takes longer than
-/// decryption.
-constexpr std::uint64_t most_pages_of_part = 32;
-
 /// Returns the size of a module according to its length field.
 std::uint64_t module_bytes(const std::uint8_t* module) {
     std::uint32_t length = 0;
@@ -37,187 +35,275 @@ void advance(warpaes_parquet_chunk& chunk, std::uint64_t pages) {
     chunk.flags &= ~static_cast<std::uint32_t>(WARPAES_PARQUET_DICTIONARY);
 }
 
-/// The pages that one thread processes.
-class Part {
-public:
-    Part(const warpaes_parquet_chunk& chunk, const PagesInFile& pages)
-        : chunk_(chunk),
-          file_(pages.descriptor),
-          at_(pages.offset),
-          end_(pages.offset + pages.length),
-          to_(pages.to),
-          room_(pages.room),
-          batch_bytes_(pages.window_bytes) {}
-
-    void run(warpaes_engine* engine) {
-        try {
-            while (result.status == WARPAES_OK && step(engine)) {
-            }
-            if (result.status != WARPAES_OK) result.sentence = warpaes_last_error();
-        } catch (const std::bad_alloc&) {
-            result.no_memory = true;
+/// Reads as many bytes as the file has, up to `bytes`. Returns errno or 0.
+int read_file(int file, std::uint64_t offset, std::uint8_t* to, std::uint64_t bytes, std::uint64_t& held) {
+    while (held < bytes) {
+        const ssize_t got = pread(file, to + held, bytes - held, static_cast<off_t>(offset + held));
+        if (got > 0) {
+            held += static_cast<std::uint64_t>(got);
+        } else if (got == 0) {
+            return 0;
+        } else if (errno != EINTR) {
+            return errno;
         }
     }
-    [[nodiscard]] std::uint64_t written() const { return written_; }
-    [[nodiscard]] bool full() const { return written_ == room_; }
+    return 0;
+}
 
-    PagesRead result;
-
-private:
-    /// Fills the window with at least this many bytes, and enlarges it if necessary. A hostile length never causes an
-    /// allocation larger than the rest of the column chunk.
-    bool fill(std::uint64_t bytes) {
-        if (bytes > window_bytes_) {
-            const std::uint64_t wanted = std::max(bytes, std::min(batch_bytes_, end_ - at_));
-            std::unique_ptr<std::uint8_t[]> larger(new std::uint8_t[wanted]);
-            if (held_ != 0) std::memcpy(larger.get(), window_.get(), held_);
-            window_ = std::move(larger);
-            window_bytes_ = wanted;
-        }
-        while (held_ < bytes) {
-            const ssize_t got = pread(file_, window_.get() + held_, bytes - held_, static_cast<off_t>(at_ + held_));
-            if (got > 0) {
-                held_ += static_cast<std::uint64_t>(got);
-            } else if (got == 0) {
-                return false;
-            } else if (errno != EINTR) {
-                result.read_error = errno;
-                return false;
-            }
-        }
-        return true;
-    }
-
-    /// Decrypts the pages of one window.
-    bool step(warpaes_engine* engine) {
-        warpaes_status& status = result.status;
-        const std::uint64_t left = std::min(end_ - at_, room_ - written_);
-        if (left < 4 || !fill(std::min<std::uint64_t>(ahead, left))) return false;
-        const std::uint64_t header = module_bytes(window_.get());
-        if (header + 4 > left || !fill(header + 4)) return false;
-        const std::uint64_t page = header + module_bytes(window_.get() + header);
-        if (page > left) return false;
-        if (!fill(std::min(std::max<std::uint64_t>(batch_bytes_, page + ahead), left))) return false;
-        chunk_.modules = window_.get();
-        chunk_.modules_len = held_;
-        std::uint64_t count = 0, walked = 0;
-        status = warpaes_parquet_walk(&chunk_, pages_.data(), pages_.size(), &count, &walked);
-        if (status == WARPAES_ERROR_BUFFER_TOO_SMALL) {
-            pages_.resize(count);
-            status = warpaes_parquet_walk(&chunk_, pages_.data(), pages_.size(), &count, &walked);
-        }
-        while (count != 0 && walked > left) {
-            --count;
-            walked = pages_[count].offset;
-        }
-        if (status != WARPAES_OK || count == 0) return false;
-        status = warpaes_parquet_decrypt(engine, &chunk_, pages_.data(), count, to_ + written_, walked);
-        if (status != WARPAES_OK) return false;
-        for (std::uint64_t i = 0; i < count; ++i) {
-            result.sizes.push_back(std::uint64_t{pages_[i].header_bytes} + pages_[i].page_bytes);
-        }
-        advance(chunk_, count);
-        held_ -= walked;
-        std::memmove(window_.get(), window_.get() + walked, held_);
-        at_ += walked;
-        written_ += walked;
-        return at_ < end_ && written_ < room_ && chunk_.first_page < most_ordinals;
-    }
-
-    warpaes_parquet_chunk chunk_;
-    int file_;
-    std::uint64_t at_, end_;
-    std::uint8_t* to_;
-    std::uint64_t room_, written_ = 0;
-    std::unique_ptr<std::uint8_t[]> window_;
-    std::uint64_t window_bytes_ = 0, batch_bytes_, held_ = 0;
-    std::vector<warpaes_parquet_page> pages_ = std::vector<warpaes_parquet_page>(64);
+/// Thrown when the file cannot be read (`read_error`), or with an error of the library (`status`).
+struct Failed {
+    warpaes_status status = WARPAES_OK;
+    const char* sentence = "";
+    int read_error = 0;
 };
 
-bool read_exactly(int file, std::uint64_t offset, std::uint8_t* to, std::uint64_t bytes) {
-    return pread(file, to, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
+void require_ok(warpaes_status status) {
+    if (status != WARPAES_OK) throw Failed{.status = status, .sentence = warpaes_last_error()};
 }
 
-/// Returns the size of the page at `offset`, from its two length fields, or 0 if it does not end within `left` bytes.
-std::uint64_t page_bytes(int file, std::uint64_t offset, std::uint64_t left) {
-    std::uint8_t bytes[ahead];
-    const std::uint64_t held = std::min<std::uint64_t>(left, sizeof bytes);
-    if (left < 8 || !read_exactly(file, offset, bytes, held)) return 0;
-    const std::uint64_t header = module_bytes(bytes);
-    if (header > left - 4) return 0;
-    std::uint8_t length[4];
-    if (header + 4 <= held) {
-        std::memcpy(length, bytes + header, sizeof length);
-    } else if (!read_exactly(file, offset + header, length, sizeof length)) {
-        return 0;
-    }
-    const std::uint64_t page = header + module_bytes(length);
-    return page > left ? 0 : page;
-}
+/// Pages that one thread decrypts, with its memory for ciphertext.
+struct Window {
+    warpaes_parquet_chunk chunk{};
+    std::vector<warpaes_parquet_page> pages = std::vector<warpaes_parquet_page>(64);
+    std::uint64_t count = 0;
+    std::uint64_t bytes = 0;  ///< size of the pages, which is also the size of their view
+    std::uint8_t* to = nullptr;
+    std::uint64_t offset = 0;  ///< in the file
+    std::uint64_t held = 0;    ///< number of bytes in `ciphertext`
+    std::unique_ptr<std::uint8_t[]> ciphertext;
+    std::uint64_t capacity = 0;
 
-/// Divides pages into parts of about equal length. A wrong length field ends the search, and decryption stops at that
-/// page.
-std::vector<Part> parts_of(warpaes_parquet_chunk chunk, const PagesInFile& pages, unsigned threads) {
-    const std::uint64_t whole = std::min(pages.length, pages.room);
-    const std::uint64_t count = std::min<std::uint64_t>(threads, whole / std::max<std::uint64_t>(pages.part_bytes, 1));
-    std::vector<Part> parts;
-    PagesInFile part = pages;
-    std::uint64_t at = 0, found = 0, begin = 0;
-    warpaes_parquet_chunk next = chunk;
-    while (parts.size() + 1 < count) {
-        const std::uint64_t page = page_bytes(pages.descriptor, pages.offset + at, whole - at);
-        if (page == 0 || next.first_page + 1 >= most_ordinals) break;
-        at += page;
-        advance(next, 1);
-        if (++found == 8 && at / found < pages.part_bytes / most_pages_of_part) break;
-        if (at - begin < whole / count) continue;
-        part.room = at - begin;
-        parts.emplace_back(chunk, part);
-        part.offset += at - begin;
-        part.length -= at - begin;
-        part.to += at - begin;
-        begin = at;
-        chunk = next;
+    void reserve(std::uint64_t wanted) {
+        if (wanted <= capacity) return;
+        std::unique_ptr<std::uint8_t[]> larger(new std::uint8_t[wanted]);
+        if (held != 0) std::memcpy(larger.get(), ciphertext.get(), held);
+        ciphertext = std::move(larger);
+        capacity = wanted;
     }
-    part.room = pages.room - begin;
-    parts.emplace_back(chunk, part);
-    return parts;
+    /// Reads from the file until the window has this many bytes. Returns false if the file ends before.
+    bool fill(int file, std::uint64_t wanted) {
+        reserve(wanted);
+        const int error = read_file(file, offset, ciphertext.get(), wanted, held);
+        if (error != 0) throw Failed{.read_error = error};
+        return held >= wanted;
+    }
+    /// Finds the complete pages in the window.
+    void walk() {
+        chunk.modules = ciphertext.get();
+        chunk.modules_len = held;
+        warpaes_status status = warpaes_parquet_walk(&chunk, pages.data(), pages.size(), &count, &bytes);
+        if (status == WARPAES_ERROR_BUFFER_TOO_SMALL) {
+            pages.resize(count);
+            status = warpaes_parquet_walk(&chunk, pages.data(), pages.size(), &count, &bytes);
+        }
+        require_ok(status);
+    }
+    void decrypt(warpaes_engine* engine) {
+        require_ok(warpaes_parquet_decrypt(engine, &chunk, pages.data(), count, to, bytes));
+    }
+};
+
+/// The pages of a column chunk that no thread has yet.
+class Cursor {
+public:
+    explicit Cursor(const ChunkInFile& of)
+        : chunk_(of.chunk), pages_(of.pages), left_(std::min(of.pages.length, of.pages.room)) {}
+
+    /// Moves the next pages to a window. Returns false if there are no more complete pages. With `shared`, other
+    /// threads wait during the call, and pages that can be found by their length fields are read after it.
+    bool take(Window& window, bool shared) {
+        const std::lock_guard lock(mutex_);
+        if (over_) return false;
+        over_ = true;
+        window.chunk = chunk_;
+        window.to = pages_.to;
+        window.offset = pages_.offset;
+        window.held = window.count = window.bytes = 0;
+        if (chunk_.first_page >= most_ordinals || left_ < 4) return false;
+        const bool find = shared && page_bytes_ >= pages_.found_bytes;
+        if (!(find ? find_pages(window) : read_pages(window))) return false;
+        over_ = false;
+        left_ -= window.bytes;
+        pages_.offset += window.bytes;
+        pages_.to += window.bytes;
+        page_bytes_ = window.bytes / window.count;
+        advance(chunk_, window.count);
+        return true;
+    }
+    /// Reads the pages of a window if take() only found them.
+    void complete(Window& window) const {
+        if (window.held != 0) return;
+        const std::uint64_t bytes = window.bytes, count = window.count;
+        const bool whole = window.fill(pages_.descriptor, bytes);
+        if (whole) window.walk();
+        if (!whole || window.bytes != bytes || window.count != count) {
+            throw Failed{.status = WARPAES_ERROR_FORMAT,
+                         .sentence = "the length of a page has changed, so the file was replaced or altered"};
+        }
+    }
+
+    std::vector<std::uint64_t> sizes;
+
+private:
+    /// Reads the next pages. A hostile length never causes an allocation larger than the rest of the column chunk.
+    bool read_pages(Window& window) {
+        if (!tail_.empty()) {
+            window.reserve(tail_.size());
+            std::memcpy(window.ciphertext.get(), tail_.data(), tail_.size());
+            window.held = tail_.size();
+            tail_.clear();
+        }
+        if (!window.fill(pages_.descriptor, std::min<std::uint64_t>(ahead, left_))) return false;
+        const std::uint64_t header = module_bytes(window.ciphertext.get());
+        if (header + 4 > left_ || !window.fill(pages_.descriptor, header + 4)) return false;
+        const std::uint64_t page = header + module_bytes(window.ciphertext.get() + header);
+        if (page > left_) return false;
+        // Pages are usually of about the same length. A window of complete pages leaves few bytes for the next one.
+        const std::uint64_t pages = std::max<std::uint64_t>(pages_.window_bytes / page, 1);
+        if (!window.fill(pages_.descriptor, std::min(pages * page + ahead + page / 64, left_))) return false;
+        window.walk();
+        while (window.count != 0 && window.bytes > left_) {
+            --window.count;
+            window.bytes = window.pages[window.count].offset;
+        }
+        if (window.count == 0) return false;
+        for (std::uint64_t i = 0; i < window.count; ++i) {
+            sizes.push_back(std::uint64_t{window.pages[i].header_bytes} + window.pages[i].page_bytes);
+        }
+        const std::uint8_t* const begin = window.ciphertext.get();
+        tail_.assign(begin + window.bytes, begin + window.held);
+        return true;
+    }
+    /// Finds the next pages by their length fields.
+    bool find_pages(Window& window) {
+        tail_.clear();
+        const std::uint64_t most = most_ordinals - chunk_.first_page;
+        while (window.count < most) {
+            const std::uint64_t page = size_of_page(pages_.offset + window.bytes, left_ - window.bytes);
+            if (page == 0 || (window.count != 0 && window.bytes + page > pages_.window_bytes)) break;
+            window.bytes += page;
+            ++window.count;
+            sizes.push_back(page);
+        }
+        return window.count != 0;
+    }
+    /// Returns the size of the page at an offset in the file, or 0 if it does not end within `left` bytes.
+    [[nodiscard]] std::uint64_t size_of_page(std::uint64_t offset, std::uint64_t left) const {
+        std::uint8_t bytes[ahead];
+        const std::uint64_t wanted = std::min<std::uint64_t>(left, sizeof bytes);
+        const auto read = [&](std::uint64_t at, std::uint8_t* to, std::uint64_t count) {
+            std::uint64_t held = 0;
+            const int error = read_file(pages_.descriptor, at, to, count, held);
+            if (error != 0) throw Failed{.read_error = error};
+            return held == count;
+        };
+        if (left < 8 || !read(offset, bytes, wanted)) return 0;
+        const std::uint64_t header = module_bytes(bytes);
+        if (header > left - 4) return 0;
+        std::uint8_t length[4];
+        if (header + 4 <= wanted) {
+            std::memcpy(length, bytes + header, sizeof length);
+        } else if (!read(offset + header, length, sizeof length)) {
+            return 0;
+        }
+        const std::uint64_t page = header + module_bytes(length);
+        return page > left ? 0 : page;
+    }
+
+    std::mutex mutex_;
+    warpaes_parquet_chunk chunk_;
+    PagesInFile pages_;
+    std::uint64_t left_;              ///< number of bytes until the end of the chunk or of its buffer
+    std::uint64_t page_bytes_ = 0;    ///< mean length of the last pages
+    std::vector<std::uint8_t> tail_;  ///< bytes of the file that follow the last pages
+    bool over_ = false;
+};
+
+/// The work of one call.
+class Job {
+public:
+    Job(warpaes_engine* engine, const std::vector<ChunkInFile>& chunks) : engine_(engine) {
+        cursors_.reserve(chunks.size());
+        for (const auto& chunk : chunks) cursors_.push_back(std::make_unique<Cursor>(chunk));
+    }
+    /// Reads and decrypts pages until none is left. A thread first reads chunks that no other thread reads.
+    void run(bool shared) noexcept {
+        try {
+            Window window;
+            for (std::size_t i = next_++; i < cursors_.size() && !failed_; i = next_++)
+                read(window, *cursors_[i], shared);
+            if (!shared) return;
+            for (std::size_t i = cursors_.size(); i-- > 0 && !failed_;) read(window, *cursors_[i], shared);
+        } catch (const Failed& failure) {
+            fail(failure);
+        } catch (const std::bad_alloc&) {
+            fail({});
+        }
+    }
+    PagesRead result() {
+        for (const auto& cursor : cursors_) result_.sizes.push_back(std::move(cursor->sizes));
+        return std::move(result_);
+    }
+
+private:
+    void read(Window& window, Cursor& cursor, bool shared) {
+        while (!failed_ && cursor.take(window, shared)) {
+            cursor.complete(window);
+            window.decrypt(engine_);
+        }
+    }
+    /// Stores the first failure of a thread. A failure without an error is a lack of memory.
+    void fail(const Failed& failure) noexcept {
+        const std::lock_guard lock(mutex_);
+        if (failed_.exchange(true)) return;
+        result_.status = failure.status;
+        result_.read_error = failure.read_error;
+        try {
+            result_.sentence = failure.sentence;
+        } catch (const std::bad_alloc&) {
+            result_.no_memory = true;
+        }
+        result_.no_memory = result_.no_memory || !result_.failed();
+    }
+
+    warpaes_engine* engine_;
+    std::vector<std::unique_ptr<Cursor>> cursors_;
+    std::atomic<std::size_t> next_ = 0;
+    std::atomic<bool> failed_ = false;
+    std::mutex mutex_;
+    PagesRead result_;
+};
+
+unsigned threads_for(const std::vector<ChunkInFile>& chunks, unsigned most) {
+    std::uint64_t parts = 0;
+    for (const auto& [_, pages] : chunks) {
+        parts += std::min(pages.length, pages.room) / std::max<std::uint64_t>(pages.part_bytes, 1);
+    }
+    return static_cast<unsigned>(std::clamp<std::uint64_t>(parts, 1, std::max(most, 1U)));
 }
 
 }  // namespace
 
-PagesRead read_pages(warpaes_engine* engine, const warpaes_parquet_chunk& chunk, const PagesInFile& pages,
-                     unsigned threads) {
+PagesRead read_pages(warpaes_engine* engine, const std::vector<ChunkInFile>& chunks, unsigned threads) {
     PagesRead all;
     try {
-        std::vector<Part> parts = parts_of(chunk, pages, threads);
+        Job job(engine, chunks);
+        const unsigned count = threads_for(chunks, threads);
         std::vector<std::thread> others;
-        others.reserve(parts.size());
-        std::size_t started = 1;
+        others.reserve(count);
         try {
-            for (; started < parts.size(); ++started) {
-                others.emplace_back([&part = parts[started], engine] { part.run(engine); });
-            }
-        } catch (const std::exception&) {  // this thread processes the remaining parts
+            while (others.size() + 1 < count) others.emplace_back([&job] { job.run(true); });
+        } catch (const std::exception&) {  // the other threads process all pages
         }
-        parts.front().run(engine);
-        for (std::size_t i = started; i < parts.size(); ++i) parts[i].run(engine);
+        job.run(!others.empty());
         for (auto& other : others) other.join();
-        bool goes_on = true;
-        for (const auto& part : parts) {
-            if (part.result.failed() && !all.failed()) {
-                all.status = part.result.status;
-                all.sentence = part.result.sentence;
-                all.read_error = part.result.read_error;
-                all.no_memory = part.result.no_memory;
-            }
-            if (goes_on) all.sizes.insert(all.sizes.end(), part.result.sizes.begin(), part.result.sizes.end());
-            goes_on = goes_on && part.full();
-        }
+        all = job.result();
     } catch (const std::bad_alloc&) {
         all.no_memory = true;
     }
-    if (all.failed()) std::memset(pages.to, 0, pages.room);
+    if (all.failed()) {
+        for (const auto& [_, pages] : chunks) std::memset(pages.to, 0, pages.room);
+    }
     return all;
 }
 

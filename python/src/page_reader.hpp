@@ -20,10 +20,20 @@ struct PagesInFile {
     std::uint64_t room = 0;          ///< size of `to` in bytes
     std::uint64_t window_bytes = 0;  ///< number of ciphertext bytes to read and decrypt at a time, if no page is longer
     std::uint64_t part_bytes = std::uint64_t{1} << 20;  ///< minimum number of bytes for which a thread is worthwhile
+    /// Several threads find pages of this length by their length fields, before they read the pages. Shorter pages are
+    /// read by one thread at a time, because finding them takes longer than decryption.
+    std::uint64_t found_bytes = 32 << 10;
+};
+
+/// A column chunk, with its key, its AAD and the ordinals of the first page, and its pages.
+struct ChunkInFile {
+    warpaes_parquet_chunk chunk;
+    PagesInFile pages;
 };
 
 struct PagesRead {
-    std::vector<std::uint64_t> sizes;  ///< number of bytes of each page, including its header
+    /// For each column chunk, the number of bytes of each page, including its header.
+    std::vector<std::vector<std::uint64_t>> sizes;
     warpaes_status status = WARPAES_OK;
     std::string sentence;    ///< error message for `status`
     int read_error = 0;      ///< errno if the file could not be read, otherwise 0
@@ -31,10 +41,9 @@ struct PagesRead {
     [[nodiscard]] bool failed() const { return status != WARPAES_OK || read_error != 0 || no_memory; }
 };
 
-/// Reads and decrypts as many complete pages as fit in `to`, on up to `threads` threads. Reading stops before a page
-/// that is truncated or has a wrong length, and at the end of a file that was truncated during the call. On failure,
-/// `to` is wiped. `chunk` contains the key, the AAD and the ordinals of the first page.
-PagesRead read_pages(warpaes_engine* engine, const warpaes_parquet_chunk& chunk, const PagesInFile& pages,
-                     unsigned threads);
+/// Reads and decrypts as many complete pages of each column chunk as fit in its `to`, on up to `threads` threads.
+/// Reading stops before a page that is truncated or has a wrong length, and at the end of a file that was truncated
+/// during the call. On failure, the `to` of every column chunk is wiped.
+PagesRead read_pages(warpaes_engine* engine, const std::vector<ChunkInFile>& chunks, unsigned threads);
 
 }  // namespace warpaes::python

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "aead.hpp"
@@ -110,45 +112,79 @@ private:
     int own_;
 };
 
-Object parquet_read(PyObject*, const Call& call) {
-    const auto [key_object, aad_object, descriptor, offset, length, window_bytes, to_object, threads, ctr, dictionary,
-                row_group, column, first_page] =
-        arguments(call, "parquet_read",
-                  {"key", "aad", "descriptor", "offset", "length", "window_bytes", "to", "threads", "ctr", "dictionary",
-                   "row_group", "column", "first_page"});
-    const View key_bytes = host_view(key_object, "key"), aad = host_view(aad_object, "aad");
-    const View to = host_view(to_object, "to", Access::write);
-    const Key key(key_bytes.bytes(), key_bytes.size());
-    warpaes_parquet_chunk chunk = chunk_of(View(), dictionary, row_group, column, first_page);
-    if (PyObject_IsTrue(ctr) == 1) chunk.flags |= WARPAES_PARQUET_CTR_PAGES;
-    chunk.key = key.get();
-    chunk.aad = aad.data();
-    chunk.aad_len = aad.size();
-    const Descriptor file(static_cast<int>(to_u64(descriptor, "descriptor")));
-    const PagesInFile pages{file.get(),
-                            to_u64(offset, "offset"),
-                            to_u64(length, "length"),
-                            to.bytes(),
-                            to.size(),
-                            to_u64(window_bytes, "window_bytes")};
-    const auto most = static_cast<unsigned>(std::min<std::uint64_t>(to_u64(threads, "threads"), 64));
-    warpaes_engine* with = engine();
-    const PagesRead read = unlocked([&] { return read_pages(with, chunk, pages, most); });
+/// The keys of a call. Column chunks usually have the same key.
+class Keys {
+public:
+    const warpaes_key* get(PyObject* object) {
+        for (const auto& [its_object, key] : keys_) {
+            if (its_object == object) return key->get();
+        }
+        const View bytes = host_view(object, "key");
+        keys_.emplace_back(object, std::make_unique<Key>(bytes.bytes(), bytes.size()));
+        return keys_.back().second->get();
+    }
+
+private:
+    std::vector<std::pair<PyObject*, std::unique_ptr<Key>>> keys_;
+};
+
+PyObject* item_at(PyObject* sequence, Py_ssize_t index, bool tuple) {
+    PyObject* const item = tuple ? PyTuple_GetItem(sequence, index) : PyList_GetItem(sequence, index);
+    if (item == nullptr) throw Raised();
+    return item;
+}
+
+[[noreturn]] void raise_failure(const PagesRead& read) {
     if (read.no_memory) {
         PyErr_NoMemory();
-        throw Raised();
-    }
-    if (read.read_error != 0) {
+    } else if (read.read_error != 0) {
         errno = read.read_error;
         PyErr_SetFromErrno(PyExc_OSError);
-        throw Raised();
+    } else {
+        raise_status(read.status, read.sentence.c_str());
     }
-    if (read.status != WARPAES_OK) raise_status(read.status, read.sentence.c_str());
-    Object list(PyList_New(static_cast<Py_ssize_t>(read.sizes.size())));
-    for (std::size_t i = 0; i < read.sizes.size(); ++i) {
-        check(PyList_SetItem(list.get(), static_cast<Py_ssize_t>(i), number(read.sizes[i]).release()));
+    throw Raised();
+}
+
+Object parquet_read(PyObject*, const Call& call) {
+    const auto [aad_object, descriptor, window_bytes, to_object, threads, ctr, list] =
+        arguments(call, "parquet_read", {"aad", "descriptor", "window_bytes", "to", "threads", "ctr", "chunks"});
+    const View aad = host_view(aad_object, "aad"), to = host_view(to_object, "to", Access::write);
+    const Descriptor file(static_cast<int>(to_u64(descriptor, "descriptor")));
+    const bool ctr_pages = PyObject_IsTrue(ctr) == 1;
+    const std::uint64_t window = to_u64(window_bytes, "window_bytes");
+    Keys keys;
+    std::vector<ChunkInFile> chunks;
+    const Py_ssize_t count = PyList_Size(list);
+    if (count < 0) throw Raised();
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        PyObject* const fields = item_at(list, i, false);
+        const auto field = [&](Py_ssize_t index) { return item_at(fields, index, true); };
+        warpaes_parquet_chunk chunk = chunk_of(View(), field(5), field(6), field(7), field(8));
+        if (ctr_pages) chunk.flags |= WARPAES_PARQUET_CTR_PAGES;
+        chunk.key = keys.get(field(0));
+        chunk.aad = aad.data();
+        chunk.aad_len = aad.size();
+        const std::uint64_t at = to_u64(field(3), "at"), room = to_u64(field(4), "room");
+        if (at > to.size() || room > to.size() - at) raise(PyExc_ValueError, "to: has no room for the pages");
+        const PagesInFile pages{
+            file.get(), to_u64(field(1), "offset"), to_u64(field(2), "length"), to.bytes() + at, room, window};
+        chunks.push_back({chunk, pages});
     }
-    return list;
+    const auto most = static_cast<unsigned>(std::min<std::uint64_t>(to_u64(threads, "threads"), 64));
+    warpaes_engine* with = engine();
+    const PagesRead read = unlocked([&] { return read_pages(with, chunks, most); });
+    if (read.failed()) raise_failure(read);
+    Object all(PyList_New(count));
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        const auto& sizes = read.sizes[static_cast<std::size_t>(i)];
+        Object list_of_chunk(PyList_New(static_cast<Py_ssize_t>(sizes.size())));
+        for (std::size_t page = 0; page < sizes.size(); ++page) {
+            check(PyList_SetItem(list_of_chunk.get(), static_cast<Py_ssize_t>(page), number(sizes[page]).release()));
+        }
+        check(PyList_SetItem(all.get(), i, list_of_chunk.release()));
+    }
+    return all;
 }
 
 /// An image of modules, with room for the plain view of its pages.
@@ -312,10 +348,9 @@ PyMethodDef parquet_functions[] = {
         "Write the plain view of complete pages to a buffer."),
     method_def<parquet_read>(
         "parquet_read",
-        "parquet_read(key, aad, descriptor, offset, length, window_bytes, to, threads, ctr, dictionary, "
-        "row_group, column, first_page)\n--\n\n"
-        "Read complete pages from a file, write their plain view to a buffer, and return the size "
-        "of each page."),
+        "parquet_read(aad, descriptor, window_bytes, to, threads, ctr, chunks)\n--\n\n"
+        "Read complete pages of column chunks from a file, write their plain view to a buffer, and return the sizes of "
+        "the pages of each column chunk."),
     method_def<parquet_move>(
         "parquet_move",
         "parquet_move(key, aad, image, to, offset, ctr, dictionary, row_group, column, first_page)\n--\n\n"

@@ -1449,39 +1449,30 @@ def parquet_decrypt(
     """
 
 def parquet_read(
-    key: Buffer,
     aad: Buffer,
     descriptor: int,
-    offset: int,
-    length: int,
     window_bytes: int,
     to: Buffer,
     threads: int,
     ctr: bool,
-    dictionary: bool,
-    row_group: int,
-    column: int,
-    first_page: int,
-) -> list[int]:
-    """Read complete pages from a file, write their plain view to a buffer, and return the size of each page.
+    chunks: list[tuple[bytes, int, int, int, int, bool, int, int, int]],
+) -> list[list[int]]:
+    """Read complete pages of column chunks from a file, write their plain view to a buffer, and return the sizes of the
+    pages of each column chunk.
 
-    Reading stops before a page that does not fit in the buffer, is truncated or has an invalid length. If the call
-    fails, the buffer is wiped.
+    Reading of a column chunk stops before a page that does not fit in its part of the buffer, is truncated or has an
+    invalid length. If the call fails, all these parts are wiped.
 
     Args:
-        key: The column's key.
         aad: The AAD prefix followed by aad_file_unique.
         descriptor: The file's descriptor.
-        offset: The offset of the first page in the file.
-        length: The number of bytes from ``offset`` to the end of the column chunk.
         window_bytes: The number of ciphertext bytes to read and decrypt at a time, if no page is longer.
         to: The output buffer.
         threads: The maximum number of threads.
         ctr: Whether pages are encrypted with AES-CTR.
-        dictionary: Whether the first page is the dictionary page.
-        row_group: The ordinal of the row group.
-        column: The ordinal of the column.
-        first_page: The ordinal of the first data page.
+        chunks: Nine values for each column chunk: its key; the offset of the first page in the file; the number of
+            bytes from there to the end of the chunk; the offset and the size of its part of ``to``; whether the first
+            page is the dictionary page; and the ordinals of the row group, the column and the first data page.
 
     Raises:
         InvalidTag: A module is not authentic.
@@ -1590,6 +1581,55 @@ def parquet_open_footer(key: Buffer, aad: Buffer, footer: Buffer, length: int) -
     Raises:
         InvalidTag: The key or the AAD prefix is wrong, or the file was altered.
         FormatError: The footer is damaged, or the file is not encrypted.
+    """
+
+def thrift_read(
+    data: Buffer, what: str, at: int, list_class: Callable[[int, list[Any]], Any], map_class: Callable[..., Any]
+) -> tuple[dict[int, tuple[int, Any]], int]:
+    """Return the struct at an offset, as a dictionary, and the offset of its end.
+
+    Args:
+        data: Bytes in Thrift's compact protocol.
+        what: The name of the bytes in error messages.
+        at: The offset of the struct.
+        list_class: Makes a list or a set from the type and the list of its elements.
+        map_class: Makes a map from the types of keys and values and a list of pairs.
+
+    Raises:
+        FormatError: The struct is damaged or nested too deeply.
+        ValueError: The offset is past the end.
+    """
+
+def thrift_write(fields: dict[int, tuple[int, Any]]) -> bytes:
+    """Return the bytes of a struct in Thrift's compact protocol.
+
+    Args:
+        fields: The fields, as ``thrift_read`` returns them.
+
+    Raises:
+        OverflowError: An integer has more than 64 bits.
+        TypeError: A value does not have the Python type of its Thrift type.
+        ValueError: A type is unknown.
+    """
+
+def parquet_simple_footer(
+    data: Buffer, what: str, list_class: Callable[[int, list[Any]], Any], map_class: Callable[..., Any]
+) -> tuple[bytes, Any, list[tuple[int | None, list[tuple[int, int | None, int]]]]] | None:
+    """Convert FileMetaData of an encrypted file to that of the plain file, if it contains no offset that changes.
+
+    Args:
+        data: FileMetaData.
+        what: The name of the bytes in error messages.
+        list_class: See ``thrift_read``.
+        map_class: See ``thrift_read``.
+
+    Returns:
+        FileMetaData of the plain file; the schema, as a list; and for each row group, its ordinal and the offset of the
+        first data page, the offset of the dictionary page and the length of each column chunk. None unless all column
+        chunks are encrypted under the footer's key and have neither an index nor a Bloom filter.
+
+    Raises:
+        FormatError: FileMetaData is damaged.
     """
 
 def parquet_buffer(length: int) -> tuple[bytes, memoryview]:

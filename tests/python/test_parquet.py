@@ -1038,41 +1038,6 @@ class FileSystem(unittest.TestCase):
                 self.fsspec.filesystem("warpaes-parquet", **options)
 
 
-class Thrift(unittest.TestCase):
-    """Tests of Thrift's compact protocol."""
-
-    def test_hostile_structs(self):
-        from warpaes.parquet import _thrift
-
-        for data in (
-            b"",
-            b"\x15",
-            b"\x15" + b"\xff" * 20,
-            b"\x18\xff\xff\xff\xff\x0f",
-            b"\x19\xfc\xff\xff\xff\xff\x0f",
-            b"\x1c" * 100,
-            b"\x19\x19" * 100,
-            b"\x1b\xff\xff\x03\x55",
-            b"\x1d\x00",
-            b"\x15\x02\x05\x02\x02\x00",
-        ):
-            with self.assertRaises(FormatError):
-                _thrift.Reader(data, "it").struct()
-
-    def test_written_as_read(self):
-        from warpaes.parquet import _thrift
-
-        fields = {
-            1: (_thrift.I32, -5),
-            2: (_thrift.BOOL_TRUE, True),
-            3: (_thrift.BINARY, b"text"),
-            20: (_thrift.LIST, _thrift.List(_thrift.STRUCT, [{7: (_thrift.DOUBLE, bytes(8))}, {}] * 9)),
-            21: (_thrift.MAP, _thrift.Map(_thrift.I64, _thrift.BOOL_TRUE, [(1 << 40, True), (-(1 << 63), False)])),
-            300: (_thrift.BYTE, 200),
-        }
-        self.assertEqual(_thrift.Reader(_thrift.write(fields), "it").struct(), fields)
-
-
 class Iceberg(unittest.TestCase):
     """Tests of the key metadata in manifests."""
 

@@ -117,6 +117,118 @@ class HostileInFiles(InFiles, files.Hostile):
         with wp.open(io.BytesIO(cut), KEY) as view, self.assertRaisesRegex(FormatError, "column 0"):
             view.read_at(chunk.start, chunk.length)
 
+    def test_several_chunks_in_one_call(self):
+        """A range with several complete chunks takes one call, on any number of threads, and damage in any chunk has
+        the same error as in a read of that chunk."""
+        columns = {name: pa.array(range(40_000), pa.int64()) for name in "abc"}
+        for algorithm, page in (("AES_GCM_V1", 60_000), ("AES_GCM_V1", 3_000), ("AES_GCM_CTR_V1", 9_000)):
+            data = files.written(
+                pa.table(columns),
+                {"encryption_algorithm": algorithm},
+                use_dictionary=False,
+                compression="none",
+                data_page_size=page,
+                write_batch_size=100,
+                row_group_size=20_000,
+            )
+            with wp._open.open(io.BytesIO(data), KEY) as view:
+                whole = view.read()
+                chunks = [chunk for row in view.footer.chunks for chunk in row]
+                starts = [pages.starts() for pages in view.column_pages()]
+            for threads in (1, 2, 4):
+                with (
+                    unittest.mock.patch.object(wp._pages, "_MOST_THREADS", threads),
+                    unittest.mock.patch.object(wp._pages.os, "sched_getaffinity", lambda pid: range(8)),
+                ):
+                    self.check_chunks(data, whole, chunks, starts)
+
+    def check_chunks(self, data, whole, chunks, starts):
+        real = wp._pages._native.parquet_read
+        with (
+            wp.open(io.BytesIO(data), KEY) as view,
+            unittest.mock.patch.object(wp._pages._native, "parquet_read", side_effect=real) as calls,
+        ):
+            for chunk in chunks:  # CTR pages are read separately until a page is known to be a CTR page
+                view.read_at(chunk.start, 9)
+            calls.reset_mock()
+            self.assertEqual(view.read_at(0, view.size), whole)
+            self.assertEqual(calls.call_count, 1)
+            begin, end = chunks[1].start - 5, chunks[4].start + 7  # parts of the first and the last chunk
+            self.assertEqual(view.read_at(begin, end - begin), whole[begin:end])
+        for number, page in ((0, 0), (2, 1), (5, len(starts[5]) - 2)):
+            chunk, at = chunks[number], chunks[number].start + starts[number][page]
+            place = f"row group {number // 3}, column {number % 3}.*page {page}"
+            altered, cut = bytearray(data), bytearray(data)
+            altered[at + 30] ^= 1
+            cut[at : at + 4] = b"\xff\xff\xff\x7f"
+            for damaged, error in ((altered, InvalidTag), (cut, FormatError)):
+                with self.subTest(place=place, error=error), wp.open(io.BytesIO(damaged), KEY) as view:
+                    for one in chunks:
+                        if one is not chunk:
+                            view.read_at(one.start, 9)
+                    buffer = bytearray(b"?" * view.size)
+                    with self.assertRaisesRegex(error, place):
+                        view.readinto(buffer)
+                    self.assertEqual(buffer.count(0), len(buffer))
+
+    def test_short_reads_one_after_another(self):
+        """Short reads decrypt a window of pages at a time, and each page once. An altered page is found when the window
+        contains it."""
+        for algorithm, size in (("AES_GCM_V1", 1000), ("AES_GCM_CTR_V1", 1000), ("AES_GCM_V1", 60_000)):
+            data = files.written(
+                pa.table({"a": pa.array(range(40_000), pa.int64())}),
+                {"encryption_algorithm": algorithm},
+                use_dictionary=False,
+                compression="none",
+                data_page_size=size,
+                write_batch_size=100,
+            )
+            with wp._open.open(io.BytesIO(data), KEY) as view:
+                whole = view.read()
+                chunk, starts = view.footer.chunks[0][0], view.column_pages()[0].starts()
+            end = chunk.start + chunk.length
+            real = wp._pages._native.parquet_read
+            for length in (1, 999, 1000, 1500, 70_000):
+                with (
+                    wp.open(io.BytesIO(data), KEY) as view,
+                    unittest.mock.patch.object(wp._pages._native, "parquet_read", side_effect=real) as calls,
+                ):
+                    begin = max(chunk.start, end - 300 * length)
+                    got = b"".join(view.read_at(at, length) for at in range(begin, end, length))
+                    self.assertEqual(got[: end - begin], whole[begin:end])
+                    windows = (end - begin) // wp._source._LOCAL_BYTES + 3
+                    if length < 10_000:
+                        self.assertLessEqual(calls.call_count, windows)
+                    self.assertIsNone(view.column_pages()[0]._kept)
+        altered = bytearray(data)
+        altered[chunk.start + starts[4] - 3] ^= 1
+        with wp.open(io.BytesIO(altered), KEY) as view:
+            self.assertEqual(view.read_at(chunk.start, 100), whole[chunk.start : chunk.start + 100])
+            for at in range(100, starts[4], 1000):
+                try:
+                    self.assertEqual(view.read_at(chunk.start + at, 1000), whole[chunk.start + at :][:1000])
+                except InvalidTag as error:
+                    self.assertIn("row group 0, column 0, page 3", str(error))
+                    break
+            else:
+                self.fail("the altered page was returned")
+
+    def test_a_chunk_whose_key_is_missing(self):
+        """The other chunks are read in one call, and a read of all of them is refused."""
+        table = pa.table({name: pa.array(range(5_000), pa.int64()) for name in "abc"})
+        keys = {"a": b"a" * 16, "b": b"b" * 16, "c": b"c" * 16}
+        file = io.BytesIO()
+        wp.write_table(table, file, wp.Encryption(KEY, columns=keys), use_dictionary=False, compression="none")
+        del keys["b"]
+        with wp.open(file, wp.Keys(KEY, keys)) as view, wp._open.open(file, wp.Keys(KEY, keys)) as expected:
+            first, last = view.footer.chunks[0][0], view.footer.chunks[0][2]
+            stop = last.start + last.length
+            self.assertEqual(view.read_at(first.start, first.length), expected.read_at(first.start, first.length))
+            self.assertEqual(view.read_at(last.start, last.length), expected.read_at(last.start, last.length))
+            self.assertGreaterEqual(view.footer.chunks[0][1].start, stop)
+            with self.assertRaisesRegex(KeyError, "the key of row group 0, column 1"):
+                view.read()
+
     def test_a_file_that_shrinks(self):
         with tempfile.TemporaryFile(buffering=0) as file:
             file.write(

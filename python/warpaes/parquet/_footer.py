@@ -68,9 +68,22 @@ class Footer:
     stored_prefix: bool = False
     key: bytes | None = field(default=None, repr=False)
     key_metadata: bytes = b""
-    metadata: Struct = field(default_factory=dict)
+    #: FileMetaData of the plain file, if it is not parsed yet.
+    plain: bytes = b""
     chunks: list[list[Chunk]] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
+    _metadata: Struct | None = None
+
+    @property
+    def metadata(self) -> Struct:
+        """FileMetaData of the plain file."""
+        if self._metadata is None:
+            self._metadata = _thrift.Reader(self.plain, "the footer").struct()
+        return self._metadata
+
+    def write(self) -> bytes:
+        """Return the bytes of FileMetaData of the plain file."""
+        return self.plain if self._metadata is None else _thrift.write(self._metadata)
 
 
 def read_footer(read_at: ReadAt, size: int, keys: KeyRing, aad_prefix: bytes | None, allow_plaintext: bool) -> Footer:
@@ -97,8 +110,13 @@ def read_footer(read_at: ReadAt, size: int, keys: KeyRing, aad_prefix: bytes | N
         text = _native.parquet_open_footer(key, footer.aad, data, length)
     else:
         text = data[:length]
-    footer.metadata = _thrift.Reader(text, "the footer").struct()
-    _rewrite(footer, read_at, keys)
+    simple = _native.parquet_simple_footer(text, "the footer", _thrift.List, _thrift.Map) if encrypted else None
+    if simple is not None:
+        _read_simple(footer, *simple)
+    else:
+        footer.plain = text
+        _rewrite(footer, read_at, keys)
+    _check_overlaps(footer)
     return footer
 
 
@@ -142,6 +160,53 @@ def _footer_key(footer: Footer, keys: KeyRing, metadata: bytes) -> bytes:
     return key
 
 
+def _read_simple(
+    footer: Footer,
+    plain: bytes,
+    schema: _thrift.List,
+    groups: list[tuple[int | None, list[tuple[int, int | None, int]]]],
+) -> None:
+    """Find all chunks of a file whose chunks are all encrypted under the footer's key."""
+    footer.plain = plain
+    paths = [path for path, _ in _leaves({SCHEMA: (_thrift.LIST, schema)})]
+    ordinals: set[int] = set()
+    for index, (stored, columns) in enumerate(groups):
+        ordinal = _ordinal(footer, ordinals, index, stored, len(columns), len(paths))
+        row = []
+        for number, (path, position) in enumerate(zip(paths, columns, strict=True)):
+            chunk = Chunk(Place(ordinal, number, path), True, footer.key)
+            _locate(footer, chunk, *position)
+            row.append(chunk)
+        footer.chunks.append(row)
+
+
+def _ordinal(footer: Footer, ordinals: set[int], index: int, stored: int | None, columns: int, leaves: int) -> int:
+    """Return a row group's ordinal, and add it to the ordinals of other row groups. Check the number of columns."""
+    ordinal = index if stored is None else stored
+    taken = not 0 <= ordinal < _MAX_ORDINALS or ordinal in ordinals
+    if taken and footer.encrypted:
+        raise FormatError(f"row group {index}: the ordinal {ordinal} repeats or is out of range")
+    ordinals.add(ordinal)
+    if columns != leaves or columns > _MAX_ORDINALS:
+        raise FormatError(f"row group {index}: has {columns} columns, but the schema has {leaves}")
+    return ordinal
+
+
+def _inside(footer: Footer, chunk: Chunk, start: int, length: int, what: str) -> None:
+    """Check that a part of a column lies inside the file's data."""
+    if start < 4 or length < 0 or start + length > footer.start:
+        raise FormatError(f"{chunk.place}: the {what} is outside the file's data")
+
+
+def _locate(footer: Footer, chunk: Chunk, start: int, dictionary: int | None, length: int) -> None:
+    """Store a chunk's position: the offsets of its first data page and its dictionary page, and its length."""
+    chunk.dictionary = dictionary is not None and dictionary > 0 and not 0 < start <= dictionary
+    chunk.start = dictionary if chunk.dictionary and dictionary is not None else start
+    chunk.length = length
+    if chunk.encrypted and length and start != HIDDEN_OFFSET:
+        _inside(footer, chunk, chunk.start, length, "column chunk")
+
+
 def _rewrite(footer: Footer, read_at: ReadAt, keys: KeyRing) -> None:
     """Find all chunks and their keys, and convert the footer to the footer of an unencrypted file."""
     metadata = footer.metadata
@@ -151,19 +216,12 @@ def _rewrite(footer: Footer, read_at: ReadAt, keys: KeyRing) -> None:
     ordinals: set[int] = set()
     for index, group in enumerate(_thrift.structs(metadata, ROW_GROUPS, "the footer")):
         stored = _thrift.get(group, RG_ORDINAL, _thrift.I16, f"row group {index}")
-        ordinal = index if stored is None else stored
-        taken = not 0 <= ordinal < _MAX_ORDINALS or ordinal in ordinals
-        if taken and footer.encrypted:
-            raise FormatError(f"row group {index}: the ordinal {ordinal} repeats or is out of range")
-        ordinals.add(ordinal)
         columns = _thrift.structs(group, COLUMNS, f"row group {index}")
-        if len(columns) != len(leaves) or len(columns) > _MAX_ORDINALS:
-            raise FormatError(f"row group {index}: has {len(columns)} columns, but the schema has {len(leaves)}")
+        ordinal = _ordinal(footer, ordinals, index, stored, len(columns), len(leaves))
         row = []
         for number, (column, (path, leaf)) in enumerate(zip(columns, leaves, strict=True)):
             row.append(_Column(footer, read_at, keys, group, column, Place(ordinal, number, path), leaf).chunk)
         footer.chunks.append(row)
-    _check_overlaps(footer)
 
 
 def _leaves(metadata: Struct) -> list[tuple[str, Struct]]:
@@ -222,7 +280,7 @@ class _Column:
                 column[META_DATA] = (STRUCT, _thrift.Reader(text, f"{place}: the column metadata").struct())
             elif META_DATA not in column:
                 column[META_DATA] = (STRUCT, _hidden(group, place, leaf))
-        meta = _thrift.need(column, META_DATA, STRUCT, str(place))
+        meta = _thrift.need(column, META_DATA, STRUCT, place)
         self._locate(meta)
         self._indexes()
         self._bloom(meta)
@@ -242,31 +300,19 @@ class _Column:
         chunk.key_metadata = _thrift.get(own, 2, BINARY, str(place)) or b""
         chunk.key = checked_key(keys.column(place.path, chunk.key_metadata), f"column {place.path}")
 
-    def _inside(self, start: int | None, length: int | None, what: str) -> bool:
-        """Return whether a part exists. Check that an existing part lies inside the file's data."""
-        if start is None or length is None:
-            return False
-        if start < 4 or length < 0 or start + length > self._footer.start:
-            raise FormatError(f"{self.chunk.place}: the {what} is outside the file's data")
-        return True
-
     def _locate(self, meta: Struct) -> None:
-        chunk = self.chunk
-        what = str(chunk.place)
-        start = _thrift.need(meta, DATA_OFFSET, I64, what)
-        dictionary = _thrift.get(meta, DICTIONARY_OFFSET, I64, what)
-        chunk.dictionary = dictionary is not None and dictionary > 0 and not 0 < start <= dictionary
-        chunk.start = dictionary if chunk.dictionary and dictionary is not None else start
-        chunk.length = _thrift.need(meta, COMPRESSED_SIZE, I64, what)
-        if chunk.encrypted and chunk.length and start != HIDDEN_OFFSET:
-            self._inside(chunk.start, chunk.length, "column chunk")
+        place = self.chunk.place
+        start = _thrift.need(meta, DATA_OFFSET, I64, place)
+        dictionary = _thrift.get(meta, DICTIONARY_OFFSET, I64, place)
+        _locate(self._footer, self.chunk, start, dictionary, _thrift.need(meta, COMPRESSED_SIZE, I64, place))
 
     def _span(self, offset: int, length: int, start_field: int, length_field: int, kind: int) -> None:
         chunk = self.chunk
-        if chunk.key is None or not self._inside(offset, length, "index"):
+        if chunk.key is None:
             self._column.pop(start_field, None)
             self._column.pop(length_field, None)
             return
+        _inside(self._footer, chunk, offset, length, "index")
         if length < OVERHEAD:
             raise FormatError(f"{chunk.place}: an index is shorter than its nonce and tag")
         self._footer.spans.append(Span(offset, length, chunk, kind))
@@ -279,17 +325,17 @@ class _Column:
             (OFFSET_INDEX_OFFSET, OFFSET_INDEX_LENGTH, _modules.OFFSET_INDEX),
             (COLUMN_INDEX_OFFSET, COLUMN_INDEX_LENGTH, _modules.COLUMN_INDEX),
         ):
-            start = _thrift.get(self._column, start_field, I64, str(self.chunk.place))
-            length = _thrift.get(self._column, length_field, I32, str(self.chunk.place))
+            start = _thrift.get(self._column, start_field, I64, self.chunk.place)
+            length = _thrift.get(self._column, length_field, I32, self.chunk.place)
             if start is not None:
                 self._span(start, length or 0, start_field, length_field, kind)
 
     def _bloom(self, meta: Struct) -> None:
         chunk, footer = self.chunk, self._footer
-        start = _thrift.get(meta, BLOOM_OFFSET, I64, str(chunk.place))
+        start = _thrift.get(meta, BLOOM_OFFSET, I64, chunk.place)
         if start is None or not chunk.encrypted:
             return
-        length = _thrift.get(meta, BLOOM_LENGTH, I32, str(chunk.place))
+        length = _thrift.get(meta, BLOOM_LENGTH, I32, chunk.place)
         if chunk.key is None:
             meta.pop(BLOOM_OFFSET, None)
             meta.pop(BLOOM_LENGTH, None)
@@ -297,9 +343,9 @@ class _Column:
         if length is None:
             length = 0
             for _ in range(2):
-                self._inside(start, length + 4, "Bloom filter")
+                _inside(footer, chunk, start, length + 4, "Bloom filter")
                 length += 4 + int.from_bytes(self._read_at(start + length, 4), "little")
-        self._inside(start, length, "Bloom filter")
+        _inside(footer, chunk, start, length, "Bloom filter")
         footer.spans.append(Span(start, length, chunk, _modules.BLOOM_HEADER))
 
 
@@ -335,11 +381,12 @@ def check_inside(footer: Footer, start: int, length: int, what: str) -> None:
 
 
 def _check_overlaps(footer: Footer) -> None:
-    parts = [(one.start, one.length, str(one.place)) for row in footer.chunks for one in row if one.encrypted]
-    parts += [(one.start, one.length, f"{one.chunk.place}: an index or a Bloom filter") for one in footer.spans]
-    end, before = 4, ""
-    for start, length, what in sorted(parts):
-        if start < end and before and length:
-            raise FormatError(f"{what} overlaps {before}")
+    parts = [(one.start, one.length, one.place, "") for row in footer.chunks for one in row if one.encrypted]
+    parts += [(one.start, one.length, one.chunk.place, ": an index or a Bloom filter") for one in footer.spans]
+    end, before = 4, None
+    for part in sorted(parts, key=lambda part: part[:2]):
+        start, length, place, what = part
+        if start < end and before is not None and length:
+            raise FormatError(f"{place}{what} overlaps {before[2]}{before[3]}")
         if length and start != HIDDEN_OFFSET:
-            end, before = start + length, what
+            end, before = start + length, part

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..aead import AESGCM
 from ..exceptions import FormatError, InvalidTag
@@ -41,8 +41,7 @@ _NAMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Identifies a column chunk in associated data and messages."""
 
     row_group: int

@@ -28,12 +28,41 @@ _STATUSES, _STATUS_BYTES = 16 << 10, 4
 #: The minimum length of a header module, for a header of one byte.
 _LEAST_HEADER = _modules.OVERHEAD + 1
 
+#: The arguments of ``parquet_read`` for a column chunk.
+_Job = tuple[bytes, int, int, int, int, bool, int, int, int]
+
 
 def copy(data: bytes | memoryview, to: memoryview) -> int:
     """Copy as many bytes as fit, and return their number."""
     count = min(len(data), len(to))
     to[:count] = data[:count]
     return count
+
+
+def read_job(chunk: Chunk, page: int, low: int, at: int, room: int) -> _Job:
+    """Return the arguments of ``read_chunks`` for a chunk that has a key.
+
+    Args:
+        chunk: The chunk.
+        page: The number of the first page.
+        low: The offset of the first page in the chunk.
+        at: The offset of the chunk's part of the buffer.
+        room: The size of the chunk's part of the buffer.
+    """
+    place, dictionary = chunk.place, chunk.dictionary and page == 0
+    ordinal = max(page - 1, 0) if chunk.dictionary else page
+    position = (chunk.start + low, chunk.length - low, at, room)
+    return (chunk.key or b"", *position, dictionary, place.row_group, place.column, ordinal)
+
+
+def read_chunks(source: Source, footer: Footer, jobs: list[_Job], to: memoryview) -> list[list[int]]:
+    """Write complete pages of column chunks of a local file to a buffer, in one call without the GIL. Return the sizes
+    of the pages of each chunk."""
+    descriptor = source.descriptor()
+    if descriptor is None:
+        return [[] for _ in jobs]
+    threads = min(_MOST_THREADS, len(os.sched_getaffinity(0)))
+    return _native.parquet_read(footer.aad, descriptor, source.window_bytes, to, threads, footer.ctr, jobs)
 
 
 class Mover:
@@ -96,7 +125,8 @@ class Pages:
         self._source, self._footer, self._chunk, self._index = source, footer, chunk, index
         self._starts = [0]  # the offsets of the known pages, and the end of the last known page
         self._checked = False  # whether AES_GCM_CTR_V1 pages are known not to be renamed AES_GCM_V1 pages
-        self._kept: tuple[int, bytes] | None = None  # the last page if only a part of it was read
+        self._kept: tuple[int, memoryview] | None = None  # decrypted pages that were not read to their end
+        self._next = -1  # where the last read ended
         self._lock = ForkLock()
         self._overhead = _modules.CTR_OVERHEAD if footer.ctr else _modules.OVERHEAD
 
@@ -173,15 +203,28 @@ class Pages:
         """Write bytes of the view from the pages that are decrypted together. Return the number of bytes, which is at
         least one."""
         with self._lock:
-            return self._read(begin, to)
+            count = self._of_kept(begin, to) or self._read(begin, to)
+            self._next = begin + count
+            return count
+
+    def _of_kept(self, begin: int, to: memoryview) -> int:
+        if self._kept is None:
+            return 0
+        low, data = self._kept
+        if not low <= begin < low + len(data):
+            return 0
+        count = copy(data[begin - low :], to)
+        if begin - low + count == len(data):
+            self._kept = None
+        return count
 
     def _read(self, begin: int, to: memoryview) -> int:
         starts, end = self._starts, begin + len(to)
         self._find(begin)
         page = bisect.bisect_right(starts, begin) - 1
         low = starts[page]
-        if self._kept is not None and self._kept[0] == page:
-            return copy(memoryview(self._kept[1])[begin - low :], to)
+        if begin == self._next and len(to) <= self._source.window_bytes // 4 and self._read_ahead(page):
+            return self._of_kept(begin, to)
         if begin == low and (count := self._stream(page, to)):
             return count
         modules = self._from(page, end)
@@ -198,34 +241,34 @@ class Pages:
         data, view = _native.parquet_buffer(size)
         with view:
             self._decrypt(modules[:size], view, page)
-        self._kept = (page, data)
-        return copy(memoryview(data)[begin - low :], to)
+        self._kept = (low, memoryview(data))
+        return self._of_kept(begin, to)
+
+    def _read_ahead(self, page: int) -> bool:
+        """Decrypt a window of pages of a local file, because short reads follow one another. Return whether it contains
+        a page."""
+        low = self._starts[page]
+        data, view = _native.parquet_buffer(min(self._source.window_bytes, self._chunk.length - low))
+        with view:
+            count = self._stream(page, view)
+        if count:
+            self._kept = (low, memoryview(data)[:count])
+        return count > 0
+
+    @property
+    def streamable(self) -> bool:
+        """Whether ``read_chunks`` can read the pages: the file is local, and no check needs a page's ciphertext."""
+        return self._source.descriptor() is not None and (not self._footer.ctr or self._checked)
 
     def _stream(self, page: int, to: memoryview) -> int:
         """Write as many complete pages of a local file as fit, in one call. Return the number of bytes."""
-        chunk, starts = self._chunk, self._starts
-        descriptor = self._source.descriptor()
+        starts = self._starts
         low = starts[page]
         fits = len(to) >= _LEAST_STREAM and (page + 1 == len(starts) or starts[page + 1] - low <= len(to))
-        if descriptor is None or not fits or self._ordinal(page) > _MAX_ORDINAL:
+        if not fits or not self.streamable or self._ordinal(page) > _MAX_ORDINAL:
             return 0
-        if self._footer.ctr and not self._checked:  # the check needs a page's ciphertext
-            return 0
-        sizes = _native.parquet_read(
-            chunk.key or b"",
-            self._footer.aad,
-            descriptor,
-            chunk.start + low,
-            chunk.length - low,
-            self._source.window_bytes,
-            to,
-            min(_MOST_THREADS, len(os.sched_getaffinity(0))),
-            self._footer.ctr,
-            chunk.dictionary and page == 0,
-            chunk.place.row_group,
-            chunk.place.column,
-            self._ordinal(page),
-        )
+        job = read_job(self._chunk, page, low, 0, len(to))
+        (sizes,) = read_chunks(self._source, self._footer, [job], to)
         count = 0
         for number, size in enumerate(sizes, page + 1):
             count += size

@@ -16,7 +16,7 @@ from . import _device, _footer, _modules, _prune, _thrift
 from ._device import DeviceSpan
 from ._footer import Chunk, Footer, Span
 from ._keys import KeyRing
-from ._pages import Pages, copy
+from ._pages import Pages, copy, read_chunks, read_job
 from ._plain import PlainFile
 from ._source import Source
 
@@ -33,6 +33,9 @@ class _Part:
     length: int
     chunk: Chunk
     span: Span | None = None
+    #: The OffsetIndex of a chunk.
+    index: Span | None = None
+    #: The pages of a chunk, once they have been read.
     pages: Pages | None = None
     #: The decrypted bytes.
     plain: bytes | None = None
@@ -70,7 +73,7 @@ class PlainView(PlainFile):
             _prune.drop_missing(self.footer)
         self._parts = self._make_parts()
         self._offsets = [part.start for part in self._parts]
-        footer = _thrift.write(self.footer.metadata)
+        footer = self.footer.write()
         self._tail = bytes(_GAP_BYTES) + footer + len(footer).to_bytes(4, "little") + b"PAR1"
         self._size = self._data_end + len(self._tail)
 
@@ -78,18 +81,27 @@ class PlainView(PlainFile):
         self._data_end = self.footer.start
         parts = [_Part(span.start, span.length, span.chunk, span) for span in self.footer.spans]
         indexes = {id(span.chunk): span for span in self.footer.spans if span.kind == _modules.OFFSET_INDEX}
-        groups = _thrift.structs(self.footer.metadata, _footer.ROW_GROUPS, "the footer")
-        for group, row in zip(groups, self.footer.chunks, strict=True):
-            for column, chunk in zip(_thrift.structs(group, _footer.COLUMNS, "row group"), row, strict=True):
+        for index, row in enumerate(self.footer.chunks):
+            for number, chunk in enumerate(row):
                 if not chunk.encrypted or not chunk.length:
                     continue
                 if chunk.key is None:
-                    self._move_away(column, chunk, sum(one.length for one in row))
+                    self._move_away(self._column(index, number), chunk, sum(one.length for one in row))
                     parts.append(_Part(chunk.start, chunk.length, chunk))
                 else:
-                    pages = Pages(self._source, self.footer, chunk, indexes.get(id(chunk)))
-                    parts.append(_Part(chunk.start, chunk.length, chunk, pages=pages))
+                    parts.append(_Part(chunk.start, chunk.length, chunk, index=indexes.get(id(chunk))))
         return sorted((part for part in parts if part.length), key=lambda part: part.start)
+
+    def _pages(self, part: _Part) -> Pages | None:
+        """Return the pages of a part, or None for an index, a Bloom filter or a missing column."""
+        if part.pages is None and part.span is None and part.chunk.key is not None:
+            part.pages = Pages(self._source, self.footer, part.chunk, part.index)
+        return part.pages
+
+    def _column(self, group: int, number: int) -> _thrift.Struct:
+        """Return a column chunk in the footer."""
+        groups = _thrift.structs(self.footer.metadata, _footer.ROW_GROUPS, "the footer")
+        return _thrift.structs(groups[group], _footer.COLUMNS, "row group")[number]
 
     def _move_away(self, column: _thrift.Struct, chunk: Chunk, group_bytes: int) -> None:
         """Move a chunk without a key after all other chunks, and give it a large size.
@@ -207,9 +219,30 @@ class PlainView(PlainFile):
         return max(0, min(length, self._size - offset))
 
     def _fill(self, offset: int, view: memoryview) -> None:
+        complete = self._read_chunks(offset, view)
         at = 0
         while at < len(view):
-            at += self._piece(offset + at, view[at:])
+            at += complete.get(offset + at) or self._piece(offset + at, view[at:])
+
+    def _read_chunks(self, offset: int, view: memoryview) -> dict[int, int]:
+        """Write the complete column chunks in a range of a local file, on several threads. Return the length of each
+        such chunk by its offset. A damaged chunk is left to ``_piece``, which finds the error."""
+        end = offset + len(view)
+        jobs = []
+        for index in range(bisect.bisect_left(self._offsets, offset), len(self._parts)):
+            part = self._parts[index]
+            if part.start + part.length > end:
+                break
+            if part.span is None and part.chunk.key is not None and self._streamable(part):
+                jobs.append(read_job(part.chunk, 0, 0, part.start - offset, part.length))
+        if len(jobs) < 2:
+            return {}
+        read = zip(jobs, read_chunks(self._source, self.footer, jobs, view), strict=True)
+        return {offset + job[3]: job[4] for job, sizes in read if sum(sizes) == job[4]}
+
+    def _streamable(self, part: _Part) -> bool:
+        pages = self._pages(part) if self.footer.ctr else None
+        return self._source.descriptor() is not None if pages is None else pages.streamable
 
     def _piece(self, offset: int, to: memoryview) -> int:
         """Write one or more bytes from an offset, either from a single part or from the bytes between parts."""
@@ -232,8 +265,9 @@ class PlainView(PlainFile):
             raise KeyError(
                 f"keys: the key of {part.chunk.place} is missing; its key metadata is {part.chunk.key_metadata!r}"
             )
-        if part.pages is not None:
-            return part.pages.read(begin, to)
+        pages = self._pages(part)
+        if pages is not None:
+            return pages.read(begin, to)
         plain = part.plain
         if plain is None and part.span is not None:
             plain = part.plain = self._plain_span(part.span, part.chunk.key)
@@ -286,7 +320,7 @@ class PlainView(PlainFile):
 
     def column_pages(self) -> list[Pages]:
         """Return the encrypted chunks whose keys are available, in file order."""
-        return [part.pages for part in self._parts if part.pages is not None]
+        return [pages for part in self._parts if (pages := self._pages(part)) is not None]
 
     def _plain_span(self, span: Span, key: bytes) -> bytes:
         """Decrypt an index, or the two modules of a Bloom filter, to the same number of bytes."""
