@@ -77,7 +77,7 @@ public:
         DeviceShare& its = share(device);
         const DeviceLimits& its_limits = limits(device);
         const cudaStream_t on = usable(stream);
-        if (cuda::are_worth_own_launches(groups, its_limits)) {
+        if (cuda::are_worth_own_launches(groups, its_limits, on)) {
             return cuda::enqueue_one_by_one(groups, its_limits, on, its.pieces);
         }
         its.on_streams.enqueue(device, its_limits, its.queues, groups, on);

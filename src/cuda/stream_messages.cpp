@@ -23,6 +23,13 @@ bool can_have_own_launches(std::span<const MessageGroup> groups) {
     });
 }
 
+/// The scratch memory of own launches would limit what a graph can be used for, and a graph's launches cost the host
+/// nothing.
+bool is_captured(cudaStream_t stream) {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    return !try_to(cudaStreamIsCapturing(stream, &status)) || status != cudaStreamCaptureStatusNone;
+}
+
 /// Whether the batch takes one pass (gcm_pass.cu), which is faster for several messages.
 bool takes_pass(std::span<const MessageGroup> groups, const DeviceLimits& limits) {
     GcmPassWork work;
@@ -57,7 +64,7 @@ void enqueue_message(const MessageGroup& message, const DeviceLimits& limits, cu
     enqueue_open(its.run, {message.tag.first, message.tag_length}, on_device, message.statuses, limits, stream, pieces);
 }
 
-bool are_worth_own_launches(std::span<const MessageGroup> groups, const DeviceLimits& limits) {
+bool are_worth_own_launches(std::span<const MessageGroup> groups, const DeviceLimits& limits, cudaStream_t stream) {
     std::uint64_t messages = 0, shortest = ~std::uint64_t{0};
     bool several_keys = false;
     for (const MessageGroup& g : groups) {
@@ -66,7 +73,7 @@ bool are_worth_own_launches(std::span<const MessageGroup> groups, const DeviceLi
         several_keys = several_keys || g.key != groups.front().key;
     }
     return messages != 0 && StreamMessages::take(messages, shortest, several_keys) && can_have_own_launches(groups) &&
-           !takes_pass(groups, limits);
+           !takes_pass(groups, limits) && !is_captured(stream);
 }
 
 void enqueue_one_by_one(std::span<const MessageGroup> groups, const DeviceLimits& limits, cudaStream_t stream,
@@ -83,11 +90,7 @@ void enqueue_one_by_one(std::span<const MessageGroup> groups, const DeviceLimits
             }
         }
     } catch (...) {
-        // The caller may free the memory of earlier messages.
-        cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-        if (try_to(cudaStreamIsCapturing(stream, &status)) && status == cudaStreamCaptureStatusNone) {
-            try_to(cudaStreamSynchronize(stream));
-        }
+        try_to(cudaStreamSynchronize(stream));  // the caller may free the memory of earlier messages
         throw;
     }
 }

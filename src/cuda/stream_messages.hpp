@@ -16,8 +16,9 @@ void enqueue_message(const MessageGroup& message, const DeviceLimits& limits, cu
                      StreamPieces& pieces);
 
 /// Whether all messages of a batch are long GCM messages, and their own launches are faster than the kernels for
-/// batches.
-[[nodiscard]] bool are_worth_own_launches(std::span<const MessageGroup> groups, const DeviceLimits& limits);
+/// batches. False if the stream is in capture.
+[[nodiscard]] bool are_worth_own_launches(std::span<const MessageGroup> groups, const DeviceLimits& limits,
+                                          cudaStream_t stream);
 
 /// Enqueues the messages of such a batch one after the other (see CudaBackend::enqueue).
 void enqueue_one_by_one(std::span<const MessageGroup> groups, const DeviceLimits& limits, cudaStream_t stream,

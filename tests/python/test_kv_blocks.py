@@ -337,6 +337,18 @@ class Blocks(unittest.TestCase):
                 self.blocks.encrypt(data, self.names)
             self.assertEqual(self.content(data), text(4000))
 
+    def test_a_budget_that_ends_in_a_later_part_changes_nothing(self) -> None:
+        import warpaes._kv_frames as frames
+
+        data, host = self.tensor(text(4000), "cuda"), self.tensor(bytes(4000), "cpu")
+        with (
+            unittest.mock.patch.object(self.kv, "PART_BYTES", 1000),
+            unittest.mock.patch.object(frames, "MOST_OBJECTS", 1),  # each of two tenants has two blocks
+            self.assertRaisesRegex(Error, "rotate the keyset"),
+        ):
+            self.blocks.store(data, self.names, host)
+        self.assertEqual((self.content(data), self.content(host)), (text(4000), bytes(4000)))
+
     def test_mistakes(self) -> None:
         data = self.tensor(text(4000), "cuda")
         seals = self.blocks.encrypt(data, self.names)

@@ -173,6 +173,21 @@ TEST_F(StreamMessagesTest, OfOtherKindsTakeTheKernelsForBatches) {
     EXPECT_GT(launches_of([&](MessageGroup& g) { g.aad.first = tags_ - 32; }), count);
 }
 
+TEST_F(StreamMessagesTest, OfAGraphTakeTheKernelsForBatches) {
+    put_texts();
+    cudaStream_t stream = nullptr;
+    ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    simt::reset(simt::machine());
+    ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+    backend_.enqueue(groups(Direction::encrypt), 0, stream);
+    cudaGraph_t graph = nullptr;
+    ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    EXPECT_EQ(simt::calls("cudaUserObjectCreate"), 1U);
+    EXPECT_EQ(simt::calls("cudaMallocFromPoolAsync"), 0U);
+    EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+    EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+}
+
 /// After a failure, no enqueued work may access memory that the caller then frees.
 TEST_F(StreamMessagesTest, EndBeforeAFailureIsReported) {
     put_texts();
