@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -120,8 +121,8 @@ TEST(Memory, KindsHaveNames) {
     EXPECT_STREQ(warpaes_memory_name(WARPAES_MEMORY_PAGE_LOCKED), "page-locked");
     EXPECT_STREQ(warpaes_memory_name(WARPAES_MEMORY_DEVICE), "device");
     EXPECT_STREQ(warpaes_memory_name(WARPAES_MEMORY_SHARED), "shared");
-    EXPECT_EQ(warpaes_memory_name(static_cast<warpaes_memory>(4)), nullptr);
-    EXPECT_EQ(warpaes_memory_name(static_cast<warpaes_memory>(-1)), nullptr);
+    EXPECT_EQ(warpaes_memory_name(std::bit_cast<warpaes_memory>(4U)), nullptr);
+    EXPECT_EQ(warpaes_memory_name(std::bit_cast<warpaes_memory>(~0U)), nullptr);
 }
 
 /// A driver that cannot pin ordinary memory is reported as soon as that is detected. Strings returned earlier stay
