@@ -78,10 +78,11 @@ def in_order(
     begin: Callable[[Shard, list[Part]], Any],
     arrive: Callable[[Shard, list[Part], Any], None],
 ) -> Iterator[Shard]:
-    """Yield each shard when all of its pieces have arrived. Up to ``most`` pieces are under way, also of the next one.
+    """Yield each shard when all of its pieces have arrived. Up to ``most`` pieces are under way, some of which
+    may belong to later shards.
 
-    ``begin`` begins a piece and returns an object for ``arrive``, which waits for the piece; None if other pieces have
-    to arrive first. Pieces arrive in order.
+    ``begin`` begins a piece and returns an object for ``arrive``, which waits for the piece. It returns None if other
+    pieces must arrive first. Pieces arrive in order.
     """
     under_way: collections.deque[tuple[Shard, list[Part], Any]] = collections.deque()
     left = ((shard, piece) for shard in shards for piece in shard.pieces(length, together))

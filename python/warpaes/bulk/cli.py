@@ -561,7 +561,11 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command and return its exit status: 0, 1 if objects failed, or 2 if the job could not begin."""
+    """Run the command and return its exit status.
+
+    The status is 0; 1 if objects or the job failed, or the report could not be written; 2 if the job could not begin;
+    or 130 if the job was interrupted.
+    """
     parsed = make_parser().parse_args(arguments)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     run: Run | None = None

@@ -172,8 +172,8 @@ class Run(abc.ABC):
     # ------------------------------------------------------------------------------------------------- the manifest
 
     def _load(self, storage: Storage) -> Manifest | None:
-        """Return the authentic manifest of an encrypted dataset. Refuse a manifest that is older than --at-least or has
-        a key other than --pin."""
+        """Return a dataset's authentic manifest, or None if it has none. Refuse a manifest that contradicts --dataset,
+        --pin, --at-least or --bind-names."""
         options = self.options
         manifest = Manifest.load(storage, self.holders)
         if manifest is None:

@@ -123,7 +123,7 @@ def _pieces(pattern: bytes) -> Iterator[bytes]:
 
 
 def _bracket(pattern: bytes, at: int) -> tuple[bytes, int]:
-    """Return the bytes that the bracket expression before `at` matches, and its end."""
+    """Return a regular expression for the bracket expression whose `[` is just before `at`, and its end."""
     negated = pattern[at : at + 1] in (b"!", b"^")
     at += negated
     parts: list[bytes] = []

@@ -65,7 +65,10 @@ class Client:
     def request(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> tuple[int, Any]:
-        """Return the status and the parsed JSON of the answer, or None if an error's answer is not JSON."""
+        """Return the status and the parsed JSON of the answer.
+
+        The JSON is None if the answer is empty, or if it reports an error and is not JSON.
+        """
         connection: http.client.HTTPConnection
         if self._context is None:
             connection = http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)

@@ -93,7 +93,8 @@ def read_footer(read_at: ReadAt, size: int, keys: KeyRing, aad_prefix: bytes | N
         FormatError: The file is not a Parquet file, or is damaged.
         InvalidTag: A module is not authentic.
         KeyError: The footer's key is missing.
-        ValueError: The AAD prefix is missing or differs from the prefix in the file, or the file is not encrypted.
+        ValueError: The AAD prefix is missing or differs from the prefix in the file, or the file is not encrypted and
+            ``allow_plaintext`` is False.
     """
     data = read_end(read_at, size)
     encrypted, plaintext, ctr, supply, stored, unique, key_metadata, length = _native.parquet_footer(data)

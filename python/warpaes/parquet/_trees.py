@@ -96,9 +96,9 @@ def jobs(paths: Iterable[str], output: str | None, recursive: bool) -> tuple[lis
     """Return the files to process, and the skipped files in the folders, which are links or not Parquet files.
 
     Raises:
-        ValueError: A path is a folder and ``recursive`` is False, or ``output`` is not a folder although there are
-            several files.
-        FileNotFoundError: A folder does not exist.
+        ValueError: A path is a folder and ``recursive`` is False; ``output`` is within such a folder, or is not a
+            folder although there are several files; or two files would have the same target.
+        OSError: A folder cannot be read.
     """
     given = list(paths)
     found: list[Job] = []
