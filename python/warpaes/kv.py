@@ -34,8 +34,9 @@ __all__ = ["NOT_AUTHENTIC", "Blocks", "ObjectName", "Seals"]
 
 #: The status of a block that is not authentic.
 NOT_AUTHENTIC = 22
-#: Number of bytes that are encrypted before the first copy begins, or decrypted after the last copy ends. Each further
-#: part is GROWTH times as long: a GPU encrypts a part faster than it copies a third of it, and each part needs calls.
+#: Number of bytes that are decrypted after the last copy ends. Twice as many are encrypted before the first copy
+#: begins, because the host enqueues the next part while they are copied. Each further part is GROWTH times as long: a
+#: GPU encrypts a part faster than it copies a third of it, and each part needs calls.
 PART_BYTES, GROWTH = 8 << 20, 3
 _STATUS_BYTES = 4
 _HEADER = struct.Struct(f">I{IV_BYTES}s")
@@ -280,7 +281,8 @@ class Blocks:
         if data.nbytes != host.nbytes:
             raise ValueError("host: must be as large as data")
         size = _block_bytes(data.nbytes, count)
-        step, left, counts = max(1, PART_BYTES // size) if size else count, count, []
+        shortest = PART_BYTES if shortest_last else 2 * PART_BYTES
+        step, left, counts = max(1, shortest // size) if size else count, count, []
         while left >= 2 * step and left > 1:
             counts.append(step)
             left -= step
@@ -390,7 +392,7 @@ class _Copies:
         if on_gpu.is_cuda:
             if not here.is_pinned():
                 raise ValueError("host must be page-locked memory; use pin_memory=True")
-            self._own, self._current = torch.cuda.Stream(on_gpu.device), torch.cuda.current_stream(on_gpu.device)
+            self._current = torch.cuda.current_stream(on_gpu.device)
         self._leads = False
 
     def __enter__(self) -> _Copies:
@@ -403,17 +405,23 @@ class _Copies:
 
     def follow(self, to: Tensor, source: Tensor) -> None:
         """Copy after the work that is on the current stream at the time of the call."""
-        if self._own is not None:
+        if self._begun():
             self._own.wait_event(self._current.record_event())
         self._copy(to, source)
 
     def lead(self, to: Tensor, source: Tensor) -> Any:
         """Copy after the work that was on the current stream at the first call. Return the argument for ``wait``."""
-        if self._own is not None and not self._leads:
+        if self._begun() and not self._leads:
             self._own.wait_stream(self._current)
             self._leads = True
         self._copy(to, source)
         return None if self._own is None else self._own.record_event()
+
+    def _begun(self) -> bool:
+        """Create the stream at the first copy, when the GPU already works. Return whether there is a GPU."""
+        if self._own is None and self._current is not None:
+            self._own = torch.cuda.Stream(self._current.device)
+        return self._own is not None
 
     def wait(self, copied: Any) -> None:
         """Make the current stream wait for a copy."""

@@ -223,7 +223,7 @@ class Blocks(unittest.TestCase):
         seals = self.blocks.store(data, self.names, host)
         kinds = [step[0] for step in fake_torch.work]
         self.assertEqual(kinds, [*["record", "wait", "copy"] * 2, "wait for a stream"])
-        self.assertEqual([step[2] for step in fake_torch.work if step[0] == "copy"], [1000, 3000])
+        self.assertEqual([step[2] for step in fake_torch.work if step[0] == "copy"], [2000, 2000])
         sealed = self.content(host)
         self.assertEqual(sealed, self.content(data))
         self.assertNotIn(text(4000)[:16], sealed)
@@ -277,25 +277,26 @@ class Blocks(unittest.TestCase):
                 self.assertEqual(self.content(data), expected)
 
     def test_parts(self) -> None:
-        """The first part has about PART_BYTES, and each further part is up to six times as long."""
-        for size, count, counts in (
-            (8 << 20, 1, [1]),
-            (8 << 20, 2, [1, 1]),
-            (8 << 20, 5, [1, 4]),
-            (8 << 20, 7, [1, 3, 3]),
-            (8 << 20, 16, [1, 3, 12]),
-            (4 << 20, 3, [3]),
-            (4 << 20, 16, [2, 6, 8]),
-            (20 << 20, 2, [1, 1]),
-            (1 << 10, 100, [100]),
-            (0, 0, [0]),
-            (0, 5, [5]),
+        """A fetch ends with about PART_BYTES, and a store begins with twice as many. Each other part is up to six times
+        as long as the part before it, in the order of lengths."""
+        for size, count, fetched, stored in (
+            (8 << 20, 1, [1], [1]),
+            (8 << 20, 2, [1, 1], [2]),
+            (8 << 20, 5, [1, 4], [2, 3]),
+            (8 << 20, 7, [1, 3, 3], [2, 5]),
+            (8 << 20, 16, [1, 3, 12], [2, 6, 8]),
+            (4 << 20, 3, [3], [3]),
+            (4 << 20, 16, [2, 6, 8], [4, 12]),
+            (20 << 20, 2, [1, 1], [1, 1]),
+            (1 << 10, 100, [100], [100]),
+            (0, 0, [0], [0]),
+            (0, 5, [5], [5]),
         ):
             data = fake_torch.Tensor(0, size * count)
             for shortest_last in (False, True):
                 parts = self.blocks._parts(data, data, count, shortest_last)
                 found = [part.stop - part.start for part in parts]
-                self.assertEqual(found, counts[::-1] if shortest_last else counts)
+                self.assertEqual(found, fetched[::-1] if shortest_last else stored)
                 self.assertEqual([part.start for part in parts], [0, *(part.stop for part in parts)][:-1])
 
     def test_results_belong_to_the_stream(self) -> None:
