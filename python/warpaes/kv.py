@@ -392,7 +392,7 @@ class _Copies:
         if on_gpu.is_cuda:
             if not here.is_pinned():
                 raise ValueError("host must be page-locked memory; use pin_memory=True")
-            self._current = torch.cuda.current_stream(on_gpu.device)
+            self._device, self._current = on_gpu.device, torch.cuda.current_stream(on_gpu.device)
         self._leads = False
 
     def __enter__(self) -> _Copies:
@@ -420,7 +420,7 @@ class _Copies:
     def _begun(self) -> bool:
         """Create the stream at the first copy, when the GPU already works. Return whether there is a GPU."""
         if self._own is None and self._current is not None:
-            self._own = torch.cuda.Stream(self._current.device)
+            self._own = torch.cuda.Stream(self._device)
         return self._own is not None
 
     def wait(self, copied: Any) -> None:
