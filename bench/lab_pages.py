@@ -486,8 +486,8 @@ def write_elsewhere() -> None:
 
 
 def wrong_pages() -> list[str]:
-    """Return the pages that do not contain their record. If there are none, return lab/report/elsewhere.json if it is
-    outdated."""
+    """Return the pages that do not contain their record. If all pages are up to date, return
+    lab/report/elsewhere.json when that file is outdated."""
     pages = {page_name(record): record for _, record in load().values()}
     wrong = [
         f"docs/{name}"

@@ -35,8 +35,8 @@ def cudf_figures(record: dict) -> str:
         f"*{record['gpu']['name']}, driver {record['gpu']['driver']}, {record['host']['cpu']}, "
         f"{record['host']['cores']} cores, {versions}; {record['date'][:10]}, {commit_of(record)}; "
         "`bench/parquet_cudf.py`. Times run from opening a file on tmpfs until the table is in GPU memory, which comes "
-        "from the driver's pool. Each figure is the median of samples taken alternately. KvikIO reads for cuDF, by "
-        "default with 4 threads. pyarrow decrypts on all cores, and the table is copied to the GPU.*"
+        "from the driver's pool. Each figure is the median of samples taken alternately. cuDF reads through "
+        "KvikIO, which uses 4 threads by default. pyarrow decrypts on all cores, and the table is copied to the GPU.*"
     )
     return table(CUDF, [cudf_line(row) for row in record["rows"]]) + "\n\n" + text
 

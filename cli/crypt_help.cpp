@@ -1,4 +1,4 @@
-// The help of `warpaes encrypt`, `decrypt`, `cat`, `verify` and `reencrypt`.
+// The help texts of `warpaes encrypt`, `decrypt`, `cat`, `verify` and `reencrypt`.
 #include "crypt_options.hpp"
 
 namespace cli {

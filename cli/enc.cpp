@@ -127,7 +127,7 @@ void set_data(const EncOptions& o, warpaes_file_job& job) {
         job.flags |= WARPAES_FILE_RANGE;
         job.range_first = range.first;
         job.range_last = range.last;
-        // A range of a padded encryption consists of complete blocks; only the end of the file has padding.
+        // A range consists of complete blocks and gets no padding; only the end of the complete file has padding.
         if (!o.decrypt) job.flags &= ~static_cast<unsigned>(WARPAES_FILE_PKCS7);
     }
 }

@@ -30,7 +30,7 @@ std::uint64_t forks() noexcept {
     return forked.load(std::memory_order_relaxed);
 }
 
-/// Returns the CPU backend that a plan would choose.
+/// Returns the name of the CPU backend that the planner would choose.
 std::string best_on_cpu() {
     std::string best = "libcrypto";
     for (const Backend* const backend : all_backends()) {

@@ -177,7 +177,7 @@ typedef struct warpaes_place_options {
     warpaes_warning warning;    /**< NULL: warnings are dropped. */
     void* user;                 /**< the first argument of both functions */
     const char* template_name;  /**< load: the template of a raw key; NULL: AES128_GCM_HKDF_1MB or AES256_GCM_HKDF_1MB,
-                                   depending on its length. Refused if the keys are not raw. */
+                                   depending on the length of the key. Refused if the keys are not raw. */
     const warpaes_scrypt* cost; /**< save: the cost of a guess at the passphrase; NULL: a guess takes about a second */
 } warpaes_place_options;
 

@@ -72,7 +72,7 @@ WARPAES_API uint32_t warpaes_abi_version(void);
 
 /* ------------------------------------------------------------------------------------------------ status and errors */
 
-/** Values are stable; new values are only added at the end. The command line exits with the same numbers. */
+/** Values are stable; new values are only added at the end. The `warpaes` command exits with the same numbers. */
 typedef enum warpaes_status {
     WARPAES_OK = 0,
     WARPAES_ERROR_INTERNAL = 1,         /**< A bug, or a failure that no other value describes. */

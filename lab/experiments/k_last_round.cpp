@@ -1,6 +1,7 @@
 // K.last_round repeats the attack of [K] on single warps. The attacker knows the ciphertexts of 32 blocks, one for each
-// lane, and the warp's clocks. In [K] the attacker knows only the time of a complete launch. The delay that the last
-// round's lookups cause is correlated with the delay that the correct key byte predicts.
+// lane, and the warp's clocks. In [K] the attacker knows only the time of a complete launch. The attack
+// works because the delay that the last round's lookups cause is correlated with the delay that the correct key byte
+// predicts.
 #include <algorithm>
 #include <array>
 

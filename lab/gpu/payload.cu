@@ -147,8 +147,8 @@ __global__ void __launch_bounds__(PayloadOnDevice::threads_per_block)
     run_thread<all_modes>(p);
 }
 
-/// A minimum of one thread block does not limit the compiler's registers. The kernel therefore uses the number of
-/// registers that a mode needs.
+/// The launch bounds require only one resident thread block, so they do not limit the number of registers that the
+/// compiler may allocate. The kernel uses as many as the mode needs.
 template <int Only>
 __global__ void __launch_bounds__(PayloadOnDevice::threads_per_block, 1)
     run_freely(const __grid_constant__ PayloadParams p) {

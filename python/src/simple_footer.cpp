@@ -132,7 +132,8 @@ private:
     void write_head(ThriftReader::Field field) {
         const std::int64_t step = field.number - written_;
         written_ = field.number;
-        // Fields of simple footers are in ascending order, and their numbers are short.
+        // The field numbers of a simple footer ascend in steps of at most 15, which the short form of a header can
+        // express.
         if (step <= 0 || step > 15) return not_simple();
         out_.push_back(static_cast<char>(step << 4 | field.kind));
     }

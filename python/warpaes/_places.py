@@ -57,7 +57,7 @@ def _check_named(place: str) -> None:
 
 
 def read_key(place: str) -> bytes:
-    """Read a key: hexadecimal digits or raw bytes.
+    """Read a key from a place that contains hexadecimal digits or raw bytes.
 
     Raises:
         ValueError: The place does not begin with its kind, or the environment variable is not set.

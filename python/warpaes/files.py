@@ -83,7 +83,7 @@ class SealedReader(io.BufferedReader):
                 memory receives only the plaintext of segments that are read in part.
 
         Raises:
-            InvalidTag: A segment was altered. A tensor is wiped.
+            InvalidTag: A segment was altered. If the argument is a tensor, it is wiped.
             io.UnsupportedOperation: The argument is a tensor, and the source cannot seek.
             ValueError: The file is closed.
         """

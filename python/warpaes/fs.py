@@ -66,8 +66,9 @@ class WarpaesFileSystem(LastingArguments, Listing):
     ) -> None:
         """Create a file system on top of ``fs``, or on top of a protocol with its options.
 
-        A pickle of the file system contains the place of its keyset, and each process reads the keyset itself. A file
-        system with a Keyset in memory cannot be pickled. Options must be trusted like code: ``exec:`` runs a program.
+        A pickle of the file system contains the place of its keyset. Each process that loads the pickle reads the
+        keyset. A file system with a Keyset in memory cannot be pickled. Options must be trusted like code: ``exec:``
+        runs a program.
 
         Args:
             keyset: A Keyset, or a location that ``warpaes.open`` accepts; required. Passing the JSON itself is

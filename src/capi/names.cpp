@@ -82,7 +82,8 @@ std::string_view checked_text(const char* text, std::size_t length, const char* 
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Returns the associated data of a name: the plain path of its folder, which begins with '/' and is "/" for the root.
+/// Checks the plaintext path of a folder, and returns it as the associated data of the names in that folder. It begins
+/// with '/', and is "/" for the root.
 std::string checked_folder(const char* text, std::size_t length) {
     const std::string_view folder = checked_text(text, length, "folder");
     for (std::size_t at = 0; !folder.empty() && at <= folder.size();) {

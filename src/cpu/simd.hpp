@@ -1,9 +1,9 @@
 // The entry points of the files that are compiled for one instruction set each, and the plain structs that are their
 // arguments.
 //
-// The files for one instruction set must not use an inline function that is also compiled in another file. The linker
-// keeps only one copy of such a function; if that copy contained AVX-512 instructions, it would fail on every CPU
-// without AVX-512.
+// A file that is compiled for one instruction set must not use an inline function that any other file also compiles.
+// The linker keeps only one copy of such a function; if that copy contained AVX-512 instructions, it would fail on
+// every CPU without AVX-512.
 #pragma once
 
 #include <cstddef>

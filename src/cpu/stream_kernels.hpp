@@ -12,8 +12,9 @@ namespace warpaes::cpu {
 template <class V>
 inline constexpr std::size_t keyed_vectors = V::registers >= 32 && V::bytes == 64 ? 4 : SimdStreams::vectors;
 
-/// Processes N vectors of streams, four blocks of each stream at a time. Four blocks are one cache line: streams at
-/// power-of-two distances compete for the same cache sets, so a line may be evicted before its next use. With
+/// Processes N vectors of streams, four blocks of each stream at a time. Four blocks fill a cache line, so each line
+/// is loaded only once. Streams at power-of-two distances compete for the same cache sets, and a line may be evicted
+/// before a second use. With
 /// `OneKey`, a round key is loaded once for all vectors, and eight vectors keep the AES units busy. With a key for each
 /// stream, each round of each vector loads a round key.
 template <class V, int Rounds, StreamKind Kind, std::size_t N, bool OneKey>

@@ -31,7 +31,7 @@ enum class Way {
     under_one_key,  ///< on tensor cores, with the kernels for a single message
 };
 
-/// Whether the group's messages have only one key and may be rows.
+/// Whether the messages of the group share a key and GHASH can process each of them as a row (Way::rows).
 bool may_be_rows(const BatchGroup& g) {
     return (g.raw_keys == nullptr || (g.key_stride == 0 && g.count > 1)) && GcmRows::fits(g.length, g.aad_length);
 }

@@ -102,8 +102,8 @@ void set_batch(BatchParams& p, const Bucket& bucket);
 void prepare_blocks(Bucket& bucket, const DeviceLimits& device);
 void enqueue_blocks(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream);
 
-/// For CTR and the GCM key stream. If `pads` is not null, it has a block for every message of the bucket and receives
-/// E(J0), the encryption of the counter block before the counter blocks of the text. An IV that is not 12 bytes long is
+/// For CTR and the GCM key stream. If `pads` is not null, it has room for one block for each message of the bucket,
+/// and receives E(J0). J0 is the counter block that precedes those of the text. An IV that is not 12 bytes long is
 /// J0 itself. `prepare` sets first_unit and lanes, and needs no scratch memory.
 void prepare_counters(Bucket& bucket, const DeviceLimits& device);
 void enqueue_counters(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream, uint4* pads = nullptr);

@@ -58,8 +58,9 @@ void launch(Begin begin, void (*kernel)(Expected...), const LaunchShape& shape, 
     early.val.programmaticStreamSerializationAllowed = 1;
     config.attrs = &early;
     config.numAttrs = begin == Begin::early ? 1 : 0;
-    constexpr std::size_t of_the_runtime = 4096;  // it copies arguments and round keys, as does the call below
-    note_stack_depth(of_the_runtime + (sizeof(Expected) + ...));
+    // The call below copies the arguments, which contain round keys, and so does the runtime.
+    constexpr std::size_t of_the_runtime = 4096;
+    note_stack_depth(of_the_runtime + 2 * (sizeof(Expected) + ...));
     check(cudaLaunchKernelEx(&config, kernel, std::forward<Actual>(arguments)...), "launching a kernel");
 }
 

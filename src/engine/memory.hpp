@@ -11,7 +11,8 @@
 
 namespace warpaes {
 
-/// See GpuMemory. A location must be queried before a device fails, because it cannot be queried afterwards.
+/// See GpuMemory. Locations must be queried before any work is started, because the driver of a device that has failed
+/// may no longer recognize its own memory.
 [[nodiscard]] MemoryPlace place_of(const void* pointer) noexcept;
 [[nodiscard]] MemoryStretch stretch_of(const void* pointer, bool far) noexcept;
 /// Returns the device whose memory contains `pointer`, or -1.

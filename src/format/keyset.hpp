@@ -29,7 +29,7 @@ public:
         StreamKey key;  ///< for a key of another kind and a destroyed key, only the ID is set
         KeyState state = KeyState::enabled;
         KeyData data{};
-        bool for_files = true;  ///< false: a Tink key of a different kind, or a destroyed key; kept but not used
+        bool for_files = true;  ///< false: a Tink key that is not for files, or a destroyed key; kept but not used
 
         [[nodiscard]] bool usable() const noexcept { return for_files && state == KeyState::enabled; }
     };

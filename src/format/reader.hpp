@@ -64,8 +64,8 @@ public:
 
     /// Reads up to `length` bytes, starting at `offset`, into `output`, in memory of any kind. Returns the number of
     /// bytes, which is less than `length` only at the end. Apart from read-ahead, only the segments that contain these
-    /// bytes are read and opened. Thread-safe. If the call throws, `output` is zeroed; throws Error{RANGE} for an
-    /// offset beyond the end.
+    /// bytes are read and opened. Thread-safe. Throws Error{RANGE} if the offset is beyond the end. If the call
+    /// throws, `output` is zeroed.
     std::uint64_t read(std::uint64_t offset, std::uint8_t* output, std::uint64_t length) override;
 
 private:

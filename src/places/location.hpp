@@ -20,7 +20,7 @@ public:
     SecretText(SecretText&&) = default;
     SecretText& operator=(SecretText&&) = delete;
     ~SecretText();
-    /// Reads everything from `fd` to its end. Throws Error{KEYSET} if the text has `capacity` bytes or more, and
+    /// Reads `fd` up to the end of the file. Throws Error{KEYSET} if the text has `capacity` bytes or more, and
     /// Error{READ} or Error{CANCELLED} if reading fails.
     void read(const std::string& what, int fd, Host& host);
     void copy(const std::string& what, std::string_view text);

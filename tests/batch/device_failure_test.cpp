@@ -214,7 +214,7 @@ TEST(BatchOnALostGpu, ShowsNothingOfWhatItHasBegun) {
     EXPECT_GT(failed, 2U) << "no call failed, so this tests nothing";
 }
 
-// If a CUDA call fails while a batch is enqueued on the caller's stream, the function reports the failure. The next
+// If a CUDA call fails while a batch is being enqueued on the caller's stream, enqueue() reports the failure. The next
 // batch reuses the memory of the failed batch and succeeds.
 TEST(EnqueuedBatch, ThatFailsIsToldAndTheNextIsRight) {
     std::vector<GroupSpec> specs;

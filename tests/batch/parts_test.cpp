@@ -184,8 +184,9 @@ TEST(Rectangles, OfWhichOwnersOverlap) {
     EXPECT_LT(clean + all, rounds - rounds / 20);
 }
 
-// Tests any number of columns of a table, each with some of the table's rows. Sometimes one message, or several without
-// gaps, lie between the columns. Most tables have room for all columns, so that few of them overlap.
+// Tests any number of columns of a table, each with some of the table's rows. Sometimes further messages (one, several
+// without gaps, or another column) are at random positions, where they may overlap the columns. Most tables have room
+// for all columns, so that few of them overlap.
 TEST(Clashes, OfColumnsBetweenEachOther) {
     std::mt19937 random(9);
     const auto below = [&](std::uint64_t n) { return random() % n; };

@@ -34,7 +34,7 @@ def reader(name):
 
 
 def layouts():
-    """Return pyarrow's files with all kinds of encryption and with the kinds of pages that readers treat
+    """Yield files that pyarrow wrote, with every kind of encryption and every kind of page that readers treat
     differently."""
     for algorithm, plaintext, version, dictionary in itertools.product(
         ("AES_GCM_V1", "AES_GCM_CTR_V1"), (False, True), ("1.0", "2.0"), (True, False)

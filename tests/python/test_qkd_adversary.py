@@ -165,7 +165,7 @@ class World:
         self.deliver(self.rng.choice(sorted(self.sent)))
 
     def plant(self) -> None:
-        """Create a forged letter that names a genuine key."""
+        """Create a letter with an altered copy of a genuine sidecar, which usually names a genuine key."""
         rng = self.rng
         body, line, _ = self.sent[rng.choice(sorted(self.sent))]
         fields = json.loads(line)

@@ -183,7 +183,7 @@ TEST_F(StreamMessagesTest, OfAGraphTakeTheKernelsForBatches) {
     cudaGraph_t graph = nullptr;
     ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
     EXPECT_EQ(simt::calls("cudaUserObjectCreate"), 1U);
-    EXPECT_EQ(simt::calls("cudaMallocFromPoolAsync"), 0U);
+    EXPECT_LE(simt::calls("cudaMallocFromPoolAsync"), 1U) << "at most the scratch memory of all messages";
     EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
     EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
 }

@@ -371,7 +371,7 @@ class Manifest:
     # ----------------------------------------------------------------------------------------------------- changing
 
     def fill(self, rows: Iterable[Row]) -> None:
-        """Add the rows of a new manifest. They must be in order."""
+        """Add the rows of a new manifest, in ascending order of their names."""
         group: list[Row] = []
         for row in rows:
             group.append(row)

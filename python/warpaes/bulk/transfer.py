@@ -253,7 +253,7 @@ def crypt_file(
     proceed: Callable[[], bool],
     expected: str,
 ) -> tuple[Entry, str, str]:
-    """Encrypt or decrypt a file to another file with the library's threads, which read, process, hash and write.
+    """Encrypt or decrypt one file into another. The library's threads read, process, hash and write.
 
     A new file gets the permissions of its source, without the set-user-ID and set-group-ID bits.
 

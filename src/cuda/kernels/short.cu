@@ -1,5 +1,5 @@
-// A few blocks in modes whose blocks are independent. The goal is a low latency for the last block, so a thread block
-// has one table of 32 KiB instead of four, and a thread processes one block.
+// A few blocks in modes whose blocks are independent. The last block should be finished as early as possible, so
+// each thread block has one table of 32 KiB instead of four, and each thread processes one block.
 //
 // XTS receives the encrypted tweaks of the data units: encrypting them in the kernel, before the text, would increase
 // the time by half. A long unit is cut into pieces, each with its own tweak, so that a thread multiplies by x^32 at
