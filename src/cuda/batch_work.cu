@@ -6,6 +6,7 @@
 #include "cuda/batch_work.hpp"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/launch.hpp"
+#include "cuda/run.hpp"
 #include "cuda/tuning/counters.hpp"
 #include "cuda/tuning/ghash.hpp"
 #include "cuda/tuning/host.hpp"
@@ -272,6 +273,7 @@ void BatchWork::enqueue() {
 /// Serial messages are enqueued first, on separate streams: they occupy a few multiprocessors for a long time, while
 /// all other messages run.
 void BatchWork::enqueue_kernels() {
+    kernels_began_ = true;
     const auto enqueue = [this](const Bucket& bucket, cudaStream_t stream) {
         family_of(bucket.mode, bucket.direction).enqueue(bucket, context_.limits, stream);
     };
@@ -326,8 +328,27 @@ void BatchWork::abandon() noexcept {
     for (const auto& s : memory_.beside) {
         if (s != nullptr) try_to(cudaStreamSynchronize(s->get()));
     }
+    if (kernels_began_) wipe_texts();
     wipe_secrets();
     keys_.let_go(false);
+}
+
+/// The host may process the messages again at once, so this function waits.
+void BatchWork::wipe_texts() noexcept {
+    for (const BucketPlan& plan : plans_) {
+        if (!uses_tag(plan.bucket.mode) || plan.bucket.direction == Direction::encrypt) continue;
+        for (const BatchGroup& g : plan.bucket.groups) {
+            try {
+                if (g.output != nullptr) {
+                    enqueue_wipe({g.output, g.output_stride, g.length, g.count, nullptr}, context_.limits,
+                                 context_.stream);
+                }
+            } catch (...) {
+                // The device has failed, and its memory is lost.
+            }
+        }
+    }
+    try_to(cudaStreamSynchronize(context_.stream));
 }
 
 /// Wipes keys and tags.

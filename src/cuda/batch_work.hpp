@@ -53,6 +53,8 @@ private:
     void tell(const Bucket& bucket) const;
     /// Cleans up after a failure: waits for the device, wipes secrets and releases keys.
     void abandon() noexcept;
+    /// After a failure, wipes the texts that kernels may have decrypted without comparing their tags.
+    void wipe_texts() noexcept;
     void wipe_secrets() noexcept;
     void wipe_device_secrets() noexcept;
 
@@ -68,7 +70,7 @@ private:
     std::array<std::uint8_t, mode_values * 2 * kinds_of_bucket> bucket_numbers_{};
     std::vector<std::uint8_t> bucket_of_;
     std::size_t tickets_at_ = 0, any_failed_at_ = 0;
-    bool done_ = false;
+    bool kernels_began_ = false, done_ = false;
 };
 
 }  // namespace warpaes::cuda

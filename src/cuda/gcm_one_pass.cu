@@ -74,12 +74,11 @@ bool prepare_one_pass(Bucket& bucket, const DeviceLimits& device) {
     bucket.one_pass = GcmOnePass::choose(device, work_of(bucket));
     if (bucket.one_pass.kernels == Kernels::several) return false;
     sort_groups(bucket, [](const BatchGroup& g) { return g.length; });
-    if (bucket.one_pass.kernels == Kernels::pass) {
-        number_groups(bucket, [](const BatchGroup&) { return std::uint64_t{0}; });
-        return true;
-    }
+    // The kernel that wipes forged messages has these units in both cases.
     number_groups(bucket, [](const BatchGroup& g) { return g.count * GcmWindows::windows_of(g.length, g.aad_length); });
-    bucket.scratch_bytes = bucket.messages * (sizeof(uint4) + sizeof(WindowsSum));
+    if (bucket.one_pass.kernels == Kernels::windows) {
+        bucket.scratch_bytes = bucket.messages * (sizeof(uint4) + sizeof(WindowsSum));
+    }
     return true;
 }
 
@@ -93,8 +92,7 @@ void enqueue_one_pass(const Bucket& bucket, const DeviceLimits& device, cudaStre
     WipeFailedParams wipe{};
     wipe.groups = bucket.on_device;
     wipe.group_count = static_cast<std::uint32_t>(bucket.groups.size());
-    wipe.parts = WipeShape::parts(bucket.groups.front().length);
-    wipe.units = wipe.parts * bucket.messages;
+    wipe.units = bucket.units;
     wipe.at_once = WipeShape::at_once(device, wipe.units);
     wipe.any_failed = bucket.groups.front().any_failed;
     launch(wipe_failed_kernel_for(), WipeShape::shape(device, wipe.units), stream, wipe);

@@ -436,6 +436,27 @@ TEST_P(CudaBatch, MessagesOfGcmInWindows) {
     }
 }
 
+/// Random groups under one key: lengths of tags, IVs and associated data, strides, places and forged messages. Most of
+/// them are processed in one pass.
+TEST_P(CudaBatch, RandomMessagesOfGcmUnderOneKey) {
+    for (std::uint32_t seed = 1; seed <= 12; ++seed) {
+        std::mt19937 random(seed);
+        const Direction direction = seed % 2 == 0 ? Direction::encrypt : Direction::decrypt;
+        std::vector<GroupSpec> specs;
+        for (unsigned i = 0; i < 8; ++i) {
+            const std::uint64_t longest = i == 0 ? 40000 : 9000;
+            GroupSpec spec = random_group(random, Mode::gcm, direction, {.count = 12, .length = longest, .aad = 1100});
+            spec.key_bytes = 16 + seed % 3 * 8;
+            spec.raw_keys = false;
+            spec.key = 1;
+            if (i % 7 != 6) spec.iv_length = 12;
+            if (seed % 4 < 2) spec.gap = spec.shift = 0;
+            specs.push_back(spec);
+        }
+        check(specs, 700 + seed);
+    }
+}
+
 TEST_P(CudaBatch, LongMessagesOfGcm) {
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         std::vector<GroupSpec> own;

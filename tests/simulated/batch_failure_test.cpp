@@ -10,6 +10,7 @@
 #include "backend/cuda_backend.hpp"
 #include "base/error.hpp"
 #include "batch_cases.hpp"
+#include "evp_oracle.hpp"
 #include "simt.hpp"
 
 namespace warpaes::test {
@@ -30,15 +31,25 @@ std::vector<GroupSpec> a_bit_of_everything() {
     return specs;
 }
 
-TEST(BatchFailures, EveryCallOnce) {
-    const auto specs = a_bit_of_everything();
+/// GCM under one key in one pass: short messages (kernels/gcm_pass.cu) and a long one (kernels/gcm_windows.cu).
+std::vector<GroupSpec> one_pass_of_gcm(Direction direction) {
+    GroupSpec spec{.mode = Mode::gcm, .direction = direction, .iv_length = 12, .aad_length = 3, .key = 0};
+    std::vector<GroupSpec> specs(2, spec);
+    specs[0].count = 40;
+    specs[0].length = 120;
+    specs[1].length = 20000;
+    return specs;
+}
+
+/// Makes each call of a batch fail once, at least a share `1 / least` of which the lane must report.
+void fail_each_call(const std::vector<GroupSpec>& specs, std::uint64_t least) {
     const auto lane = cuda_backend().open_lane(0, 0);
     const auto run = [&](std::span<const MessageGroup> groups) { lane->run(groups); };
     check_batch(run, specs, 1);
     simt::reset();
     check_batch(run, specs, 1);
     const std::uint64_t calls = simt::calls("*");
-    ASSERT_GT(calls, 20u);
+    ASSERT_GT(calls, 10u);
     std::uint64_t failures = 0;
     for (std::uint64_t nth = 1; nth <= calls; ++nth) {
         const BatchCase batch(specs, 2);
@@ -56,17 +67,83 @@ TEST(BatchFailures, EveryCallOnce) {
     }
     // Queries about memory are frequent, and "ordinary host memory" is a valid answer, so their failures have no
     // effect.
-    EXPECT_GT(failures, calls / 8);
+    EXPECT_GT(failures, calls / least);
     check_batch(run, specs, 4);
+}
+
+TEST(BatchFailures, EveryCallOnce) {
+    fail_each_call(a_bit_of_everything(), 8);
+}
+
+TEST(BatchFailures, EveryCallOfGcmInOnePass) {
+    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        std::vector<GroupSpec> specs = one_pass_of_gcm(direction);
+        for (GroupSpec& spec : specs) spec.wrong_tags = 40;
+        fail_each_call(specs, 8);
+    }
+}
+
+/// Device memory for a batch.
+class OnDevice final : public BatchMemory {
+public:
+    std::uint8_t* allocate(std::size_t bytes) override {
+        return static_cast<std::uint8_t*>(cuda_backend().device_alloc(0, bytes));
+    }
+    void release(std::uint8_t* memory, std::size_t) noexcept override { cuda_backend().device_free(memory); }
+    void write(std::uint8_t* to, std::span<const std::uint8_t> from) override {
+        cuda_backend().copy(to, from.data(), from.size(), 0, nullptr);
+    }
+    void read(std::span<std::uint8_t> to, const std::uint8_t* from) override {
+        cuda_backend().copy(to.data(), from, to.size(), 0, nullptr);
+    }
+};
+
+/// If a call fails after the kernels have decrypted text and before they have compared the tags, the caller's memory
+/// must not contain the text.
+TEST(BatchFailures, TextsWhoseTagsWereNotComparedAreWiped) {
+    OnDevice memory;
+    unsigned failed = 0;
+    for (const bool in_place : {false, true}) {
+        std::vector<GroupSpec> specs = one_pass_of_gcm(Direction::decrypt);
+        specs.push_back({.mode = Mode::gcm, .direction = Direction::decrypt, .count = 2, .length = 64, .iv_length = 9});
+        specs.push_back({.mode = Mode::ccm, .direction = Direction::decrypt, .count = 2, .length = 64, .iv_length = 9});
+        for (GroupSpec& spec : specs) spec.in_place = in_place;
+        for (const char* const function : {"cudaLaunchKernelEx", "cudaMemsetAsync", "cudaEventRecord"}) {
+            for (int nth = 1;; ++nth) {
+                SCOPED_TRACE(std::string(function) + " " + std::to_string(nth) + (in_place ? " in place" : ""));
+                const BatchCase batch(specs, 7, memory, memory);
+                simt::reset();
+                simt::fail_call(function, nth, cudaErrorUnknown);
+                bool fails = false;
+                try {
+                    cuda_backend().enqueue(batch.groups(), 0, nullptr);
+                } catch (const Error&) {
+                    fails = true;
+                }
+                const bool came_so_far = simt::calls(function) >= static_cast<std::uint64_t>(nth);
+                simt::reset();
+                if (fails) {
+                    ++failed;
+                    for (std::size_t i = 0; i < specs.size(); ++i) EXPECT_FALSE(batch.shows_plaintext(i)) << specs[i];
+                }
+                if (!came_so_far) break;
+            }
+        }
+    }
+    EXPECT_GT(failed, 10U);
 }
 
 /// Counts these blocks in all device memory and all page-locked memory.
 std::size_t found(const BatchCase::Blocks& blocks) {
     const std::set<Block> wanted(blocks.begin(), blocks.end());
+    const auto begin_of = [](std::span<const std::uint8_t> block) { return 256 * block[0] + block[1]; };
+    std::vector<bool> begins(1 << 16);  // most places in memory need no search
+    for (const Block& block : wanted) begins[static_cast<std::size_t>(begin_of(block))] = true;
     std::size_t n = 0;
     simt::look_at_memory([&](cudaMemoryType, std::span<const std::uint8_t> memory) {
         Block here;
         for (; memory.size() >= here.size(); memory = memory.subspan(1)) {
+            if (!begins[static_cast<std::size_t>(begin_of(memory))]) continue;
             std::copy_n(memory.begin(), here.size(), here.begin());
             if (wanted.contains(here)) ++n;
         }
@@ -77,7 +154,8 @@ std::size_t found(const BatchCase::Blocks& blocks) {
 /// After a batch has ended, successfully or not, its lane must not contain the messages' raw keys. After the lane has
 /// been wiped, it must not contain text either. Device memory must be zero when the lane frees it.
 TEST(BatchFailures, NothingIsLeft) {
-    const std::vector<GroupSpec> specs = a_bit_of_everything();
+    std::vector<GroupSpec> specs = a_bit_of_everything();
+    for (const GroupSpec& spec : one_pass_of_gcm(Direction::decrypt)) specs.push_back(spec);
     auto lane = cuda_backend().open_lane(0, 0);
     for (const bool fails : {false, true}) {
         SCOPED_TRACE(fails ? "of a batch that failed" : "of a batch that went well");
@@ -106,6 +184,40 @@ TEST(BatchFailures, NothingIsLeft) {
     simt::on_free({});
     EXPECT_GT(freed, 2u);
     EXPECT_EQ(dirty, 0u);
+}
+
+/// The encrypted J0 of a message, with which anyone can compute a tag from GHASH, must not remain in scratch memory.
+TEST(BatchFailures, NoEncryptedJ0IsLeft) {
+    const std::vector<GroupSpec> specs = one_pass_of_gcm(Direction::encrypt);
+    const auto key = shared_keys().key(16, 0).bytes();
+    const auto lane = cuda_backend().open_lane(0, 0);
+    for (const bool fails : {false, true}) {
+        SCOPED_TRACE(fails ? "of a batch that failed" : "of a batch that went well");
+        const BatchCase batch(specs, 8);
+        std::size_t during = 0;
+        BatchCase::Blocks masks;
+        for (const MessageGroup& g : batch.groups()) {
+            for (std::uint64_t i = 0; i < g.count; ++i) {
+                std::vector<std::uint8_t> j0(block_bytes);
+                std::copy_n(g.iv.first + i * g.iv.stride, 12, j0.begin());
+                j0.back() = 1;
+                const auto mask = oracle::evp("ECB", true, {key.begin(), key.end()}, {}, j0);
+                std::copy_n(mask->begin(), block_bytes, masks.emplace_back().begin());
+            }
+        }
+        simt::reset();
+        if (fails) simt::fail_call("cudaEventSynchronize", 1, cudaErrorLaunchFailure);
+        simt::on_launch([&](const cudaLaunchConfig_t&) { during = std::max(during, found(masks)); });
+        try {
+            lane->run(batch.groups());
+            EXPECT_FALSE(fails);
+        } catch (const Error&) {
+            EXPECT_TRUE(fails);
+        }
+        simt::on_launch({});
+        EXPECT_NE(during, 0U) << "the masks are elsewhere, so this tests nothing";
+        EXPECT_EQ(found(masks), 0U);
+    }
 }
 
 /// Nothing must remain either if there are so many groups that several threads prepare them, each in separate memory.

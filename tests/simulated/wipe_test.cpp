@@ -93,6 +93,47 @@ TEST_F(Wipe, NoThreadBlockWipesMuch) {
     }
 }
 
+/// If one message is long and all others are short, the wiping of a forged message does not process the others in as
+/// many parts as the long one.
+TEST_F(Wipe, PartsAreThoseOfTheTexts) {
+    constexpr std::size_t longest = 128 << 10, count = 10, bytes = 16 << 10;
+    auto* const text = static_cast<std::uint8_t*>(backend_.device_alloc(0, longest + count * bytes));
+    std::vector<std::uint8_t> ivs((count + 1) * 12), tags((count + 1) * 16);
+    for (std::size_t i = 0; i <= count; ++i) ivs[12 * i] = static_cast<std::uint8_t>(i);
+    std::vector<MessageGroup> groups(2);
+    for (MessageGroup& g : groups) {
+        const bool first = &g == groups.data();
+        g.mode = Mode::gcm;
+        g.direction = Direction::encrypt;
+        g.count = first ? 1 : count;
+        g.length = first ? longest : bytes;
+        g.input = {first ? text : text + longest, bytes};
+        g.output = {first ? text : text + longest, bytes};
+        g.iv = {ivs.data() + (first ? 0 : 12), 12};
+        g.iv_length = 12;
+        g.tag = {tags.data() + (first ? 0 : 16), 16};
+        g.tag_length = 16;
+        g.key = &key_;
+    }
+    std::fill_n(text, longest + count * bytes, letter);
+    const auto lane = backend_.open_lane(0, 0);
+    lane->run(groups);
+    for (MessageGroup& g : groups) g.direction = Direction::decrypt;
+    tags[16 * 5] ^= 1;
+    std::size_t lanes = 0;
+    simt::on_launch([&](const cudaLaunchConfig_t& config) { lanes = config.gridDim.x * config.blockDim.x; });
+    lane->run(groups);
+    simt::on_launch({});
+    EXPECT_EQ(std::count(text, text + longest + count * bytes, letter),
+              static_cast<std::ptrdiff_t>(longest + (count - 1) * bytes));
+    EXPECT_EQ(std::count(text + longest + 4 * bytes, text + longest + 5 * bytes, 0),
+              static_cast<std::ptrdiff_t>(bytes));
+    // A warp for each 4 KiB of the texts, and for the lengths of each message.
+    const std::size_t warps = (longest + count * bytes) / 4096 + 1 + count;
+    EXPECT_LE(lanes, 32 * (warps + 3)) << "by the last kernel, which wipes";
+    backend_.device_free(text);
+}
+
 /// Tests a synchronous call, with any kernels, with the tag checked on the device or on the host.
 TEST_F(Wipe, OneMessage) {
     constexpr std::size_t around = 32;

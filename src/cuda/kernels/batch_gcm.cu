@@ -218,10 +218,11 @@ __global__ void __launch_bounds__(WipeShape::threads) gcm_settle_kernel(const __
 __global__ void __launch_bounds__(WipeShape::threads) wipe_failed_kernel(const __grid_constant__ WipeFailedParams p) {
     if (*p.any_failed == 0) return;
     wipe_parts(p.units, p.at_once, [&](std::uint64_t unit) -> Stretch {
-        const BatchMessage m(p, unit / p.parts);
-        const BatchGroup& g = *m.group;
-        if (g.failed[m.index] == 0) return {};
-        return part_of(g.output + m.index * g.output_stride, g.length, unit % p.parts, p.parts);
+        const BatchGroup& g = p.groups[find_group<&BatchGroup::first_unit>(p, unit)];
+        const std::uint64_t parts = GcmWindows::windows_of(g.length, g.aad_length), of_group = unit - g.first_unit;
+        const std::uint64_t index = of_group / parts;
+        if (g.failed[index] == 0) return {};
+        return part_of(g.output + index * g.output_stride, g.length, of_group % parts, parts);
     });
 }
 

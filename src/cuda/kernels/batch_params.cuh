@@ -175,7 +175,7 @@ struct GcmRowsParams {
 
 /// GCM of messages under one key in one pass (gcm_pass.cu).
 struct GcmPassParams {
-    BatchParams batch;        ///< units are not used
+    BatchParams batch;        ///< the kernel does not use units
     std::uint32_t log_rows;   ///< log2 of the rows of a message
     std::uint32_t aad_steps;  ///< steps for the longest associated data
     std::uint32_t tiles;
@@ -207,12 +207,12 @@ struct GcmWindowsParams {
     GcmWindowWeights weights;
 };
 
-/// Wipes the outputs of messages whose `failed` byte is set. Every message has `parts` parts, which are the units.
+/// Wipes the outputs of messages whose `failed` byte is set. Units are the windows of GcmWindows.
 struct WipeFailedParams {
     const BatchGroup* groups;
     std::uint32_t group_count;
     std::uint32_t at_once;  ///< units that a warp takes at a time
-    std::uint64_t parts, units;
+    std::uint64_t units;
     const std::uint32_t* any_failed;  ///< if it is 0, there is nothing to wipe
 };
 

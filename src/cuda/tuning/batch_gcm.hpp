@@ -196,12 +196,13 @@ struct GcmPass {
 /// GCM of long messages under one key in one pass (gcm_windows.cu), with wide_mma.
 struct GcmWindows {
     static constexpr int threads = 512;
-    static constexpr unsigned together = 4;                      ///< warps that wide_mma takes
-    static constexpr unsigned groups = threads / 32 / together;  ///< groups of a thread block
-    static constexpr unsigned slots = 16;                        ///< each of four powers of H
-    static constexpr unsigned chunk = slots / 2;                 ///< windows of a chunk of powers
-    static constexpr unsigned window = 256;                      ///< blocks
-    static constexpr unsigned radix = 64, digits = 3;            ///< of a number of windows
+    static constexpr unsigned together = 4;                               ///< warps that wide_mma takes
+    static constexpr unsigned groups = threads / 32 / together;           ///< groups of a thread block
+    static constexpr unsigned slots = 16;                                 ///< each of four powers of H
+    static constexpr unsigned chunk = slots / 2;                          ///< windows of a chunk of powers
+    static constexpr unsigned window = 256;                               ///< blocks
+    static constexpr unsigned radix = 65, digits = 3;                     ///< of a number of windows
+    static constexpr std::uint64_t most_windows = radix * radix * radix;  ///< of a message
     static constexpr int tables = 4;
     static constexpr unsigned part_bytes = 64;  ///< of shared memory for each warp
 
@@ -244,6 +245,7 @@ struct GcmOnePass {
     static constexpr double several_kernels_short = 1.4, several_kernels = 1.05, several_kernels_long = 1.0,
                             several_kernels_unequal = 1.25, several_kernels_unaligned = 1.4;
 
+    static_assert(GcmWindows::windows_of(most_bytes, most_aad) <= GcmWindows::most_windows);
     static constexpr bool fits(std::uint64_t bytes, std::uint64_t aad, std::size_t iv_bytes) {
         return bytes <= most_bytes && aad <= most_aad && iv_bytes == gcm_nonce_bytes;
     }
