@@ -388,7 +388,8 @@ TEST_P(CudaBatch, MessagesOfGcmInOnePass) {
                              .in_place = n % 3 == 0,
                              .wrong_tags = n % 4 == 0 ? 20u : 0u,
                              .gap = n % 2 == 0 ? 0u : n % 19,
-                             .shift = n % 6 == 1 ? n % 16 : 0u});
+                             .shift = n % 6 == 1 ? n % 16 : 0u,
+                             .key = 0});
         }
         check_mode(Mode::gcm, direction, mixed, 34);
     }
@@ -405,9 +406,9 @@ TEST_P(CudaBatch, MessagesOfGcmInWindows) {
     constexpr std::uint64_t longest = (33 << 20) + 4000;  // more windows than two digits count
 #endif
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
-        std::vector<GroupSpec> mixed{{.count = 1, .length = longest, .iv_length = 12, .aad_length = 28}};
+        std::vector<GroupSpec> mixed{{.count = 1, .length = longest, .iv_length = 12, .aad_length = 28, .key = 0}};
         for (const std::uint64_t aad : {0, 16, 31, 32, 33, 1024}) {
-            for (const std::uint64_t blocks : {252, 253, 254, 512}) {
+            for (const std::uint64_t blocks : {1276, 1277, 1278, 1536}) {
                 const std::uint64_t n = mixed.size();
                 mixed.push_back({.count = 1 + n % 2,
                                  .length = 16 * blocks + n % 3 - 1,
@@ -416,11 +417,11 @@ TEST_P(CudaBatch, MessagesOfGcmInWindows) {
                                  .in_place = n % 3 == 0,
                                  .wrong_tags = n % 4 == 0 ? 30u : 0u,
                                  .gap = n % 2 == 0 ? 0u : n % 19,
-                                 .shift = n % 6 == 1 ? n % 16 : 0u});
+                                 .shift = n % 6 == 1 ? n % 16 : 0u,
+                                 .key = 0});
             }
         }
-        mixed.push_back({.count = 2, .length = 0, .iv_length = 12, .aad_length = 1});
-        mixed.push_back({.count = 2, .length = 5, .iv_length = 12});
+        mixed.push_back({.count = 2, .length = 20001, .iv_length = 12, .aad_length = 1, .tag_length = 13, .key = 0});
         check_mode(Mode::gcm, direction, mixed, 36);
         check_mode(Mode::gcm, direction,
                    {{.key_bytes = 32,
