@@ -424,6 +424,11 @@ TEST_P(CudaBatch, MessagesOfGcmInWindows) {
         mixed.push_back({.count = 2, .length = 20001, .iv_length = 12, .aad_length = 1, .tag_length = 13, .key = 0});
         check_mode(Mode::gcm, direction, mixed, 36);
         check_mode(Mode::gcm, direction,
+                   {{.length = 16380, .iv_length = 12, .key = 0},
+                    {.count = 2, .length = 5, .iv_length = 12, .key = 0},
+                    {.count = 3, .length = 0, .iv_length = 12, .aad_length = 5, .key = 0}},
+                   39);
+        check_mode(Mode::gcm, direction,
                    {{.key_bytes = 32,
                      .count = 7,
                      .length = 131072,
