@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+
 namespace cli {
 
 using nlohmann::json;
@@ -27,10 +29,11 @@ warpaes_mode mode_named(const std::string& name) {
 warpaes_memory memory_named(const std::string& name) {
     if (name == "host") return WARPAES_MEMORY_PAGEABLE;
     std::string names = "host";
-    for (int value = 0; value != WARPAES_MEMORY_SHARED; ++value) {
-        const auto memory = static_cast<warpaes_memory>(value);
-        if (name == warpaes_memory_name(memory)) return memory;
-        names += fmt::format(", {}", warpaes_memory_name(memory));
+    for (unsigned value = 0; const char* const known = warpaes_memory_name(std::bit_cast<warpaes_memory>(value));
+         ++value) {
+        if (value == WARPAES_MEMORY_SHARED) continue;  // arenas have this kind, buffers do not
+        if (name == known) return std::bit_cast<warpaes_memory>(value);
+        names += fmt::format(", {}", known);
     }
     throw UsageError(fmt::format("--from: must be one of {}, not '{}'", names, name));
 }

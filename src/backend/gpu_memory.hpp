@@ -26,7 +26,7 @@ struct MemoryKind {
     Required<Memory> costs;  ///< the kind of memory with the same costs
 };
 
-/// In the order of the values of `warpaes_memory`. The last line is WARPAES_MEMORY_SHARED.
+/// In the order of the values of `warpaes_memory`. Memory of WARPAES_MEMORY_SHARED counts as page-locked.
 inline constexpr std::array memory_kinds{
     MemoryKind{"pageable", Memory::pageable, false, false, Allocation::pages, Memory::pageable},
     MemoryKind{"page-locked", Memory::page_locked, false, true, Allocation::locked_pages, Memory::page_locked},
