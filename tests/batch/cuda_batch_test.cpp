@@ -365,11 +365,7 @@ TEST_P(CudaBatch, MessagesOfGcmAsRowsUnderKeys) {
 /// Tests batches that a GPU processes in one pass: every number of rows per message, with and without weights, mixed
 /// lengths and alignments, and forged messages among authentic messages.
 TEST_P(CudaBatch, MessagesOfGcmInOnePass) {
-#if defined(WARPAES_SIMT)
-    constexpr std::uint64_t times = 1;  // more messages would take too long on the simulated GPU
-#else
     constexpr std::uint64_t times = 256;
-#endif
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         check_mode(Mode::gcm, direction,
                    {{.count = 33 * times, .length = 256, .iv_length = 12, .aad_length = 28, .in_place = true}}, 30);
@@ -400,11 +396,7 @@ TEST_P(CudaBatch, MessagesOfGcmInOnePass) {
 /// Batches that GcmWindows takes: lengths and associated data around its windows of 256 blocks, messages that the
 /// groups of warps share, and a message whose counter goes beyond 16 bits.
 TEST_P(CudaBatch, MessagesOfGcmInWindows) {
-#if defined(WARPAES_SIMT)
-    constexpr std::uint64_t longest = (1 << 20) + 4000;
-#else
     constexpr std::uint64_t longest = (33 << 20) + 4000;  // more windows than two digits count
-#endif
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         std::vector<GroupSpec> mixed{{.count = 1, .length = longest, .iv_length = 12, .aad_length = 28, .key = 0}};
         for (const std::uint64_t aad : {0, 16, 31, 32, 33, 1024}) {
