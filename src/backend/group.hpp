@@ -77,7 +77,7 @@ struct MessageGroup {
     /// message's output; the bytes of other messages are not written.
     std::uint8_t* failed = nullptr;
     /// For work on a caller's stream: `count` values of warpaes_status in memory of the messages' device, or null.
-    /// Decryption writes one status for each message.
+    /// Receives one status for each message.
     std::int32_t* statuses = nullptr;
     /// The device that contains all memory of the messages except `failed`; -1: not determined.
     int device = -1;

@@ -16,7 +16,8 @@ namespace {
 bool can_have_own_launches(std::span<const MessageGroup> groups) {
     PlaceFinder ivs, aads;
     return std::all_of(groups.begin(), groups.end(), [&](const MessageGroup& g) {
-        return g.mode == Mode::gcm && g.key != nullptr && g.iv_length == gcm_nonce_bytes &&
+        // If `device` is set, all parts are in its memory, and a failed query must not make the host read them.
+        return g.mode == Mode::gcm && g.device < 0 && g.key != nullptr && g.iv_length == gcm_nonce_bytes &&
                ivs.of(g.iv.first).kind != Memory::device && g.aad_length <= StreamMessages::most_aad &&
                (g.aad_length == 0 || aads.of(g.aad.first).kind != Memory::device) &&
                (g.direction == Direction::decrypt ? g.statuses != nullptr : g.tag_length == block_bytes);
@@ -87,6 +88,11 @@ void enqueue_one_by_one(std::span<const MessageGroup> groups, const DeviceLimits
                 const Secret<Block> digest(store_element(sum));
                 message.aad_digest = &*digest;
                 enqueue_message(message, limits, stream, pieces);
+            }
+            // Only tables have statuses for encryption. Decryption has already written its statuses.
+            if (g.direction == Direction::encrypt && g.statuses != nullptr) {
+                static_assert(WARPAES_OK == 0);
+                check(cudaMemsetAsync(g.statuses, 0, g.count * sizeof *g.statuses, stream), "writing statuses");
             }
         }
     } catch (...) {

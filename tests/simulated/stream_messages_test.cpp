@@ -1,5 +1,6 @@
 // Tests long GCM messages in a batch on a caller's stream, which get their own launches, and the kernel that copies the
 // descriptors of other batches.
+#include <cuda_runtime.h>  // before tuning/host.hpp, whose limits depend on WARPAES_SIMT
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -133,6 +134,22 @@ TEST_F(StreamMessagesTest, AreDecryptedAndAuthenticated) {
         EXPECT_TRUE(read(memory_, length) == text(0));
         EXPECT_TRUE(read(memory_ + length, length) == Bytes(length));
         EXPECT_TRUE(read(memory_ + 2 * length, length) == text(2));
+    }
+}
+
+/// An enqueued table also has statuses if it encrypts.
+TEST_F(StreamMessagesTest, OfATableHaveStatusesWhenEncrypted) {
+    for (const bool own : {true, false}) {
+        put_texts();
+        std::vector<MessageGroup> groups = this->groups(Direction::encrypt);
+        for (std::size_t i = 0; i < count; ++i) {
+            groups[i].statuses = statuses_ + i;
+            if (!own) groups[i].length = 1000;
+        }
+        write(statuses_, Bytes(count * sizeof(std::int32_t), 0x5a));
+        simt::reset(simt::machine());
+        backend_.enqueue(groups, 0, nullptr);
+        EXPECT_EQ(statuses(), std::vector<std::int32_t>(count)) << (own ? "long" : "short");
     }
 }
 

@@ -86,6 +86,7 @@ void enqueue_batch(Engine& engine, const BatchRequest& request, void* stream) {
         const warpaes_batch_entry& e = request.entry(i);
         try {
             const EntryChecker::Checked& checked = checker.check(e);
+            checker.forget();  // `checked.group` must always have the addresses of `e`
             MessageGroup g = checked.group;
             // A table has already been searched for all kinds of overlaps.
             if (!of_table) clashes.add(static_cast<std::uint32_t>(i), writes_of(g));
