@@ -23,6 +23,7 @@ public:
             if (field.number == row_groups) return copy_structs(field.kind, 0, [&] { copy_group(); });
             const std::uint64_t begin = in_.at();
             if (field.number == schema) {
+                if (field.kind != Thrift::list) return not_simple();
                 schema_ = in_.read_value(field.kind, 0);
                 out_ += in_.text(begin);
             } else {
@@ -77,7 +78,7 @@ private:
                 its_ordinal = Object(PyLong_FromLongLong(in_.read_integer()));
                 out_ += in_.text(begin);
             } else {
-                copy_value(field.kind, 1);
+                copy_value(field.kind, 2);
             }
         });
         check(PyList_Append(groups_.get(), Object(PyTuple_Pack(2, its_ordinal.get(), list.get())).get()));
@@ -89,7 +90,7 @@ private:
             if (field.number == crypto && field.kind == Thrift::structure) {
                 ThriftReader::Field key{0, 0};
                 encrypted = in_.read_field(key) && key.number == 1;  // ENCRYPTION_WITH_FOOTER_KEY
-                if (encrypted) in_.skip(key.kind, 4);
+                if (encrypted) in_.skip(key.kind, 5);
                 if (!encrypted || in_.read_field(key)) not_simple();
                 return;
             }
@@ -97,7 +98,7 @@ private:
             if (field.number == meta_data && field.kind == Thrift::structure) {
                 position = copy_metadata();
             } else if (field.number == file_offset) {
-                copy_value(field.kind, 3);
+                copy_value(field.kind, 4);
             } else {
                 not_simple();  // the chunk is in another file, has an index or separate metadata
             }
@@ -119,7 +120,7 @@ private:
             if (to != nullptr && field.kind == Thrift::i64) {
                 *to = Object(PyLong_FromLongLong(in_.read_integer()));
             } else {
-                in_.skip(field.kind, 4);
+                in_.skip(field.kind, 5);
             }
         }
         out_ += in_.text(begin);

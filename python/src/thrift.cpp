@@ -112,7 +112,7 @@ bool thrift_bool(PyObject* object) {
 class ThriftWriter {
 public:
     void write_struct(PyObject* fields, int depth = 0) {
-        if (depth > 4 * most_thrift_depth) raise(PyExc_RecursionError, "fields: are nested too deeply");
+        check_depth(depth);
         std::vector<std::pair<long, Object>> sorted;
         PyObject *number = nullptr, *field = nullptr;
         Py_ssize_t position = 0;
@@ -143,6 +143,15 @@ public:
     }
 
 private:
+    static void check_depth(int depth) {
+        if (depth > 4 * most_thrift_depth) raise(PyExc_RecursionError, "fields: are nested too deeply");
+    }
+    /// Returns an owned reference, because the conversion of a value may call code that changes the list.
+    static Object element(const Object& items, Py_ssize_t index) {
+        PyObject* const item = PyList_GetItem(items.get(), index);
+        if (item == nullptr) throw Raised();
+        return Object::borrowed(item);
+    }
     void write_byte(long value) { bytes_.push_back(static_cast<char>(value)); }
     void write_varint(std::uint64_t value) {
         for (; value > 0x7F; value >>= 7) write_byte(static_cast<long>((value & 0x7F) | 0x80));
@@ -166,23 +175,25 @@ private:
         return items;
     }
     void write_list(PyObject* value, int depth) {
+        check_depth(depth);
         const auto kind = static_cast<int>(kind_of(value, "type"));
         const Object items = list_of(value);
         const Py_ssize_t count = PyList_Size(items.get());
         write_byte(static_cast<long>(std::min<Py_ssize_t>(count, 15)) << 4 | kind);
         if (count >= 15) write_varint(static_cast<std::uint64_t>(count));
-        for (Py_ssize_t i = 0; i < count; ++i) write_value(kind, PyList_GetItem(items.get(), i), depth + 1);
+        for (Py_ssize_t i = 0; i < count; ++i) write_value(kind, element(items, i).get(), depth + 1);
     }
     void write_map(PyObject* value, int depth) {
+        check_depth(depth);
         const auto key = static_cast<int>(kind_of(value, "key")), kind = static_cast<int>(kind_of(value, "value"));
         const Object items = list_of(value);
         const Py_ssize_t count = PyList_Size(items.get());
         write_varint(static_cast<std::uint64_t>(count));
         if (count != 0) write_byte(key << 4 | kind);
         for (Py_ssize_t i = 0; i < count; ++i) {
-            PyObject* const pair = PyList_GetItem(items.get(), i);
-            write_value(key, item_of(pair, 0), depth + 1);
-            write_value(kind, item_of(pair, 1), depth + 1);
+            const Object pair = element(items, i);
+            write_value(key, item_of(pair.get(), 0), depth + 1);
+            write_value(kind, item_of(pair.get(), 1), depth + 1);
         }
     }
     void write_value(int kind, PyObject* value, int depth) {

@@ -10,8 +10,10 @@ import support
 import test_parquet as files
 import warpaes.parquet as wp
 from test_parquet import KEY
+from warpaes import _native
 from warpaes.exceptions import FormatError
-from warpaes.parquet import _footer, _thrift
+from warpaes.parquet import _footer, _modules, _thrift
+from warpaes.parquet._rewrite import Encryption, rewrite
 
 pa = support.needed("pyarrow")
 pq = support.needed("pyarrow.parquet")
@@ -35,6 +37,28 @@ class Thrift(unittest.TestCase):
         ):
             with self.assertRaises(FormatError):
                 _thrift.Reader(data, "it").struct()
+
+    def test_values_that_contain_themselves_are_not_written(self):
+        items, pairs = _thrift.List(_thrift.LIST, []), _thrift.Map(_thrift.I32, _thrift.MAP, [])
+        items.items.append(items)
+        pairs.items.append((1, pairs))
+        for fields in ({1: (_thrift.LIST, items)}, {1: (_thrift.MAP, pairs)}):
+            with self.assertRaises(RecursionError):
+                _thrift.write(fields)
+
+    def test_a_list_that_becomes_shorter_is_not_written(self):
+        class Shortening:
+            def __init__(self, items):
+                self.items = items
+
+            def __bool__(self):
+                self.items.clear()
+                return True
+
+        items = []
+        items += [Shortening(items), True, True]
+        with self.assertRaises(IndexError):
+            _thrift.write({1: (_thrift.LIST, _thrift.List(_thrift.BOOL_TRUE, items))})
 
     def test_written_as_read(self):
         fields = {
@@ -239,6 +263,68 @@ class Views(unittest.TestCase):
                     positions.append((_thrift.get(group, 7, _thrift.I16, "it"), values))
                 self.assertEqual(_thrift.Reader(found[0], "it").struct(), struct)
                 self.assertEqual(found[2], positions)
+
+
+class Positions(unittest.TestCase):
+    """Tests positions and sizes in footers."""
+
+    def altered(self, change):
+        """Return a file whose authentic footer has been altered by ``change(columns)``."""
+        data = files.written(pa.table({"a": range(500), "b": range(500)}))
+        tail = _footer.read_end(lambda offset, length: data[offset : offset + length], len(data))
+        *_, stored, unique, _, length = _native.parquet_footer(tail)
+        aad = (stored or b"") + (unique or b"")
+        meta = _thrift.Reader(_native.parquet_open_footer(KEY, aad, tail, length), "footer").struct()
+        change(meta, [column[3][1] for column in meta[4][1].items[0][1][1].items])
+        head = tail[: len(tail) - 8 - length - 32]
+        footer = head + _modules.seal_module(KEY, aad, _thrift.write(meta), _modules.FOOTER)
+        return data[: len(data) - len(tail)] + footer + len(footer).to_bytes(4, "little") + b"PARE"
+
+    def test_the_position_of_hidden_pages_is_not_for_other_chunks(self):
+        for length, dictionary in ((-5, None), (1 << 40, None), (-(1 << 62), 1 << 61), (1 << 62, None)):
+            with self.subTest(length=length):
+
+                def change(meta, columns, length=length, dictionary=dictionary):
+                    columns[0][9], columns[0][7] = (_thrift.I64, 1 << 62), (_thrift.I64, length)
+                    if dictionary is not None:
+                        columns[0][11] = (_thrift.I64, dictionary)
+
+                with self.assertRaises(FormatError):
+                    wp.open(io.BytesIO(self.altered(change)), KEY).read()
+
+    def test_a_schema_that_is_not_a_list(self):
+        for kind, value in ((_thrift.BINARY, b"x"), (_thrift.I32, 1), (_thrift.SET, None)):
+            with self.subTest(kind=kind):
+
+                def change(meta, columns, kind=kind, value=value):
+                    meta[2] = (kind, meta[2][1] if value is None else value)
+
+                with self.assertRaises(FormatError):
+                    wp.open(io.BytesIO(self.altered(change)), KEY)
+
+    def test_long_paths_of_many_columns(self):
+        """A small schema of nested groups can have paths of gigabytes."""
+
+        def element(name, children=None):
+            return {4: (_thrift.BINARY, name), 1 if children is None else 5: (_thrift.I32, children or 1)}
+
+        groups = [element(b"r", 1), *[element(b"n" * 2000, 1)] * 20, element(b"n" * 2000, 4000)]
+        schema = _thrift.List(_thrift.STRUCT, groups + [element(b"x")] * 4000)
+        fields = {1: (_thrift.I32, 1), 2: (_thrift.LIST, schema), 3: (_thrift.I64, 0)}
+        meta = _thrift.write(fields | {4: (_thrift.LIST, _thrift.List(_thrift.STRUCT, []))})
+        data = b"PAR1" + meta + len(meta).to_bytes(4, "little") + b"PAR1"
+        with self.assertRaisesRegex(FormatError, "paths of its columns"):
+            wp.open(io.BytesIO(data), KEY, allow_plaintext=True)
+
+    def test_many_columns_whose_keys_are_missing(self):
+        plain, sealed = io.BytesIO(), io.BytesIO()
+        pq.write_table(pa.table({f"c{i}": [1, 2, 3] for i in range(80)}), plain)
+        columns = {f"c{i}": bytes([i]) * 16 for i in range(1, 80)}
+        with wp.open(plain, KEY, allow_plaintext=True) as view:
+            rewrite(view, sealed, Encryption(KEY, columns=columns))
+        with wp.open(sealed, wp.Keys(KEY)) as view:
+            self.assertLess(len(view), 16 << 20)
+            self.assertEqual(pq.ParquetFile(view).read(columns=["c0"]).to_pydict(), {"c0": [1, 2, 3]})
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ from ._thrift import BINARY, I32, I64, STRUCT, Struct
 ReadAt = Callable[[int, int], bytes]
 
 _MAX_ORDINALS = 1 << 15
+#: The maximum length of the paths of all columns. A small schema of nested groups can have much longer paths.
+_MAX_PATH_BYTES = 64 << 20
 _TAIL_BYTES = 8
 # FileMetaData
 SCHEMA, NUM_ROWS, ROW_GROUPS, ALGORITHM, SIGNING_KEY_METADATA = 2, 3, 4, 8, 9
@@ -204,7 +206,8 @@ def _locate(footer: Footer, chunk: Chunk, start: int, dictionary: int | None, le
     chunk.dictionary = dictionary is not None and dictionary > 0 and not 0 < start <= dictionary
     chunk.start = dictionary if chunk.dictionary and dictionary is not None else start
     chunk.length = length
-    if chunk.encrypted and length and start != HIDDEN_OFFSET:
+    hidden = chunk.key is None and (start, dictionary, length) == (HIDDEN_OFFSET, None, HIDDEN_BYTES)
+    if chunk.encrypted and length and not hidden:
         _inside(footer, chunk, chunk.start, length, "column chunk")
 
 
@@ -230,6 +233,7 @@ def _leaves(metadata: Struct) -> list[tuple[str, Struct]]:
     elements = _thrift.structs(metadata, SCHEMA, "the footer")
     leaves: list[tuple[str, Struct]] = []
     above: list[tuple[str, int]] = []  # groups for which children are still expected
+    path_bytes = 0
     for index, element in enumerate(elements):
         name = (_thrift.get(element, 4, BINARY, "the schema") or b"").decode("utf-8", "replace")
         children = _thrift.get(element, 5, I32, "the schema") or 0
@@ -245,6 +249,9 @@ def _leaves(metadata: Struct) -> list[tuple[str, Struct]]:
                 raise FormatError("the schema is damaged: it is nested too deeply")
             above.append((name, children))
         elif index:
+            path_bytes += len(path)
+            if path_bytes > _MAX_PATH_BYTES:
+                raise FormatError("the schema is damaged: the paths of its columns are too long")
             leaves.append((path, element))
     if any(left for _, left in above):
         raise FormatError("the schema is damaged: it ends too early")

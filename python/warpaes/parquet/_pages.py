@@ -127,6 +127,7 @@ class Pages:
         self._checked = False  # whether AES_GCM_CTR_V1 pages are known not to be renamed AES_GCM_V1 pages
         self._kept: tuple[int, memoryview] | None = None  # decrypted pages that were not read to their end
         self._next = -1  # where the last read ended
+        self._closed = False
         self._lock = ForkLock()
         self._overhead = _modules.CTR_OVERHEAD if footer.ctr else _modules.OVERHEAD
 
@@ -190,8 +191,9 @@ class Pages:
         )
 
     def forget(self) -> None:
-        """Discard the decrypted page that is kept."""
-        self._kept = None
+        """Discard the decrypted page that is kept, and keep no other page."""
+        with self._lock:
+            self._closed, self._kept = True, None
 
     def starts(self) -> list[int]:
         """Return the offsets of all pages, and the end of the last page."""
@@ -205,6 +207,8 @@ class Pages:
         with self._lock:
             count = self._of_kept(begin, to) or self._read(begin, to)
             self._next = begin + count
+            if self._closed:
+                self._kept = None
             return count
 
     def _of_kept(self, begin: int, to: memoryview) -> int:

@@ -82,11 +82,12 @@ class PlainView(PlainFile):
         parts = [_Part(span.start, span.length, span.chunk, span) for span in self.footer.spans]
         indexes = {id(span.chunk): span for span in self.footer.spans if span.kind == _modules.OFFSET_INDEX}
         for index, row in enumerate(self.footer.chunks):
+            group_bytes = sum(one.length for one in row)  # before chunks get larger sizes
             for number, chunk in enumerate(row):
                 if not chunk.encrypted or not chunk.length:
                     continue
                 if chunk.key is None:
-                    self._move_away(self._column(index, number), chunk, sum(one.length for one in row))
+                    self._move_away(self._column(index, number), chunk, group_bytes)
                     parts.append(_Part(chunk.start, chunk.length, chunk))
                 else:
                     parts.append(_Part(chunk.start, chunk.length, chunk, index=indexes.get(id(chunk))))
@@ -112,8 +113,12 @@ class PlainView(PlainFile):
         meta: _thrift.Struct = column[_footer.META_DATA][1]
         moved = self._data_end - chunk.start
         for number in (_footer.DATA_OFFSET, _footer.DICTIONARY_OFFSET, _footer.INDEX_PAGE_OFFSET):
-            if number in meta:
-                meta[number] = (_thrift.I64, meta[number][1] + moved)
+            if number not in meta:
+                continue
+            moved_to = _thrift.need(meta, number, _thrift.I64, chunk.place) + moved
+            if not -(1 << 63) <= moved_to < 1 << 63:
+                raise FormatError(f"{chunk.place}: a page is outside the file's data")
+            meta[number] = (_thrift.I64, moved_to)
         if column.get(_footer.FILE_OFFSET, (_thrift.I64, 0))[1]:
             column[_footer.FILE_OFFSET] = (_thrift.I64, self._data_end)
         chunk.start, chunk.length = self._data_end, group_bytes
