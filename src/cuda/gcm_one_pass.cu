@@ -19,15 +19,8 @@ using Kernels = GcmOnePass::Kernels;
 /// The lengths of a bucket's messages, for the estimate of a pass.
 GcmPassWork work_of(const Bucket& bucket) {
     GcmPassWork work;
-    const std::uint64_t first = blocks_of(bucket.groups.front().length);
     for (const BatchGroup& g : bucket.groups) {
-        const std::uint64_t blocks = blocks_of(g.length);
-        work.messages += g.count;
-        work.blocks += g.count * blocks;
-        work.longest = std::max(work.longest, blocks);
-        work.aad = std::max(work.aad, blocks_of(g.aad_length));
-        work.equal_ends = work.equal_ends && blocks % 4 == first % 4;
-        work.equal = work.equal && blocks == first;
+        work.add(g.count, blocks_of(g.length), blocks_of(g.aad_length));
         work.aligned = work.aligned && g.alignment == block_bytes;
     }
     return work;

@@ -111,13 +111,10 @@ bool CudaLane::is_worth_its_own_launches(const MessageGroup& g) const {
         g.iv_length != gcm_nonce_bytes) {
         return false;
     }
-    const std::uint64_t blocks = warpaes::blocks_of(g.length);
+    GcmPassWork work;
+    work.add(g.count, warpaes::blocks_of(g.length), warpaes::blocks_of(g.aad_length));
     const bool passes = GcmOnePass::fits(g.length, g.aad_length, g.iv_length) &&
-                        GcmOnePass::choose(limits_, {.messages = g.count,
-                                                     .blocks = g.count * blocks,
-                                                     .longest = blocks,
-                                                     .aad = warpaes::blocks_of(g.aad_length)})
-                                .kernels != GcmOnePass::Kernels::several;
+                        GcmOnePass::choose(limits_, work).kernels != GcmOnePass::Kernels::several;
     return !passes && is_here(g.input.first) && is_here(g.output.first) && on_host(g.iv.first) &&
            (g.aad_length == 0 || (g.aad.stride == 0 && on_host(g.aad.first)));
 }

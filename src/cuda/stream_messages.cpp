@@ -31,7 +31,7 @@ bool is_captured(cudaStream_t stream) {
     return !try_to(cudaStreamIsCapturing(stream, &status)) || status != cudaStreamCaptureStatusNone;
 }
 
-/// Whether the batch takes one pass (gcm_pass.cu), which is faster for several messages.
+/// Whether the batch takes one pass (gcm_one_pass.cu), which is faster for several messages.
 bool takes_pass(std::span<const MessageGroup> groups, const DeviceLimits& limits) {
     GcmPassWork work;
     const MessageGroup& first = groups.front();
@@ -40,13 +40,7 @@ bool takes_pass(std::span<const MessageGroup> groups, const DeviceLimits& limits
             !GcmOnePass::fits(g.length, g.aad_length, g.iv_length)) {
             return false;
         }
-        const std::uint64_t blocks = blocks_of(g.length);
-        work.messages += g.count;
-        work.blocks += g.count * blocks;
-        work.longest = std::max(work.longest, blocks);
-        work.aad = std::max(work.aad, blocks_of(g.aad_length));
-        work.equal = work.equal && g.length == first.length;
-        work.equal_ends = work.equal_ends && blocks % 4 == blocks_of(first.length) % 4;
+        work.add(g.count, blocks_of(g.length), blocks_of(g.aad_length));
     }
     return work.messages > 1 && GcmOnePass::choose(limits, work).kernels != GcmOnePass::Kernels::several;
 }

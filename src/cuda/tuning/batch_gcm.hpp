@@ -119,6 +119,17 @@ struct GcmPassWork {
     bool equal = true;                       ///< all texts have the same length
     bool equal_ends = true;                  ///< their lengths are equal modulo four
     bool aligned = true;                     ///< all texts are aligned to 16 bytes
+
+    /// Adds `count` messages with texts of `text` blocks.
+    constexpr void add(std::uint64_t count, std::uint64_t text, std::uint64_t aad_blocks) {
+        const bool begins = messages == 0;
+        messages += count;
+        blocks += count * text;
+        equal = equal && (begins || text == longest);
+        equal_ends = equal_ends && (begins || text % 4 == longest % 4);
+        longest = std::max(longest, text);
+        aad = std::max(aad, aad_blocks);
+    }
 };
 
 struct GcmPassShape {
