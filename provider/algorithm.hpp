@@ -26,7 +26,6 @@ struct Entry {
     const OSSL_DISPATCH* functions;
 };
 
-// One list per source file.
 std::span<const Entry> generic_ciphers() noexcept;  ///< ECB, CFB, CFB8, CFB1, OFB, CTR
 std::span<const Entry> cbc_ciphers() noexcept;
 std::span<const Entry> xts_ciphers() noexcept;
@@ -114,12 +113,12 @@ inline constexpr const char* iv_generated = "iv-generated";
 const OSSL_PARAM* aead_gettable_ctx_params(void* context, void* provider) noexcept;
 const OSSL_PARAM* aead_settable_ctx_params(void* context, void* provider) noexcept;
 
-/// Returns the AES cipher with this name, or null. `name` is a name like "AES-128-CBC", an alias or an OID, in upper or
-/// lower case.
+/// Returns the AES cipher called `name`, or null. `name` may be a name such as "AES-128-CBC", an alias or an OID. Case
+/// does not matter.
 const Algorithm* find_algorithm(std::span<const Entry> entries, const char* name) noexcept;
 
-// Access to single parameters. The functions return false and raise an error if a parameter is present but cannot be
-// read or written.
+// Each of these functions accesses one parameter. It returns false and raises an error if the parameter is present but
+// cannot be read or written.
 inline bool set_size(const Context* context, OSSL_PARAM params[], const char* name, std::size_t value) noexcept {
     OSSL_PARAM* const p = OSSL_PARAM_locate(params, name);
     if (p == nullptr || OSSL_PARAM_set_size_t(p, value) == 1) return true;
@@ -158,7 +157,7 @@ inline bool get_size(const Context* context, const OSSL_PARAM params[], const ch
     return false;
 }
 /// For GCM and CCM: if `params` contains the associated data of a TLS 1.2 record, stores the data and the length of the
-/// text. `tag` is the length of the record's tag. If the data is invalid, the error is `refused`.
+/// text. `tag` is the length of the record's tag. Raises the error `refused` if the data is invalid.
 template <class Aead>
 bool set_tls_aad(Aead& c, const OSSL_PARAM params[], std::size_t tag, int refused) noexcept {
     const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TLS1_AAD);

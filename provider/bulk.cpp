@@ -101,7 +101,7 @@ Engine* Bulk::engine_of_cpus() noexcept {
 Bulked Bulk::run(Kind kind, const BulkRun& r) noexcept {
     const bool here = !on_device(r.input, r.output);
     if (here && r.bytes < settings_.threshold) return Bulked::untouched;
-    // CPU kernels cannot access device memory, so without the engine, such an update fails.
+    // CPU kernels cannot access device memory, so an update in device memory fails without the engine.
     Bulked outcome = here ? Bulked::untouched : Bulked::failed;
     Engine* const engine = this->engine(any_, false, false);
     if (engine == nullptr) return outcome;

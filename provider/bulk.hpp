@@ -1,4 +1,5 @@
-// Processing of long updates with the engine, if its plan predicts that several threads or a GPU are faster.
+// Processing of long updates with the engine, if its plan predicts that several threads or a GPU are faster than the
+// calling thread.
 #pragma once
 
 #include <atomic>
@@ -17,7 +18,8 @@ namespace warpaes::provider {
 struct Settings;
 struct Key;
 
-/// Complete consecutive blocks of a message in a direction that can be parallelized, or an XTS data unit.
+/// The work of one call: consecutive complete blocks of a message, in a mode and direction that can be parallelized, or
+/// an XTS data unit.
 struct BulkRun {
     Mode mode;
     Direction direction;

@@ -285,8 +285,8 @@ int ccm_update(void* context, Byte* out, std::size_t* outl, std::size_t outsize,
     return 1;
 }
 
-/// Ends a message without text: computes or compares its tag, as OpenSSL 3.0.22, 3.5.9 and later releases do. Earlier
-/// releases accept any tag for such a message.
+/// Ends the message. If it has no text, computes its tag or compares the expected tag, as OpenSSL 3.0.22, 3.5.9 and
+/// later releases do. Earlier releases accept any tag for a message without text.
 int ccm_final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize*/) noexcept {
     Ccm& c = *static_cast<Ccm*>(context);
     const Byte in = 0;

@@ -14,7 +14,7 @@ struct Cmac : Context {
     CmacState state;
     const Algorithm* chosen;  ///< AES cipher that does not have a key yet
     const Algorithm* cipher;  ///< AES cipher that already has a key
-    EVP_MAC_CTX* other;       ///< context for any other cipher, which handles all calls
+    EVP_MAC_CTX* other;       ///< OpenSSL's context, which handles all calls if the cipher is not AES
     bool ready;
 };
 

@@ -64,7 +64,7 @@ struct Numbers {
 };
 static_assert(sizeof(Numbers) == sizeof(Counters));
 
-/// Number of steps to wait for a lock. Its holder finishes within microseconds.
+/// Maximum number of steps to wait for the file's lock, whose holder finishes within microseconds.
 constexpr int steps = 200;
 constexpr timespec step{0, 50'000};
 

@@ -136,7 +136,7 @@ bool crypt_blocks(Gcm& c, const Byte* in, Byte* out, std::size_t blocks) noexcep
 bool crypt(Gcm& c, const Byte* in, Byte* out, std::size_t bytes) noexcept {
     GcmMessage& m = c.message;
     if (bytes > gcm_most_bytes || m.text_bytes > gcm_most_bytes - bytes) return false;
-    // Text in device memory must be complete blocks.
+    // Text in device memory must consist of complete blocks.
     const bool odd = (bytes | m.text_bytes) % 16 != 0 && c.provider->settings()->device_memory;
     if (odd && c.provider->settings()->bulk->on_device(in, out)) return false;
     if (m.text_bytes == 0 && bytes != 0 && m.aad_bytes % 16 != 0) close_block(c);

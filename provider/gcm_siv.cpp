@@ -159,7 +159,7 @@ int gcm_siv_init(void* context, const Byte* key, std::size_t keylen, const Byte*
     return gcm_siv_set_ctx_params(context, params);
 }
 
-/// Ends a message without text.
+/// Ends the message, and processes it if it has no text.
 int gcm_siv_final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize*/) noexcept {
     GcmSiv& c = *static_cast<GcmSiv*>(context);
     if (outl != nullptr) *outl = 0;

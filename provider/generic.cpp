@@ -306,7 +306,7 @@ int generic_set_ctx_params(void* context, const OSSL_PARAM params[]) noexcept {
     }
     if (!get_uint(&c, params, OSSL_CIPHER_PARAM_NUM, value, given)) return 0;
     if (given) {
-        // OpenSSL releases differ: some releases accept any number and read past the block.
+        // Some OpenSSL releases accept any number and read past the end of the block.
         if (value >= sizeof c.buf) return WARPAES_RAISE(&c, PROV_R_FAILED_TO_GET_PARAMETER);
         c.num = value;
     }

@@ -47,15 +47,14 @@ void* new_generic(void* provider) noexcept {
     return make_generic(provider, A);
 }
 
-/// At this length and above, the provider overwrites data that kernels have left in vector registers and on the stack,
-/// as every library call does. Shorter updates are not cleaned up, as in libcrypto, because this would take as long as
-/// the update itself: for 1 KiB of CTR, it would cost more than the kernel saves.
+/// After updates of this length and above, the provider overwrites the data that kernels have left in vector registers
+/// and on the stack, as every library call does. After shorter updates, the data remains, as it does in libcrypto:
+/// overwriting it would take as long as the update itself. For 1 KiB of CTR, the kernel would save less time than that.
 inline constexpr std::size_t cleaned_bytes = 2048;
 static_assert(cleaned_bytes <= cpu::update_table_bytes);
 
-/// Calls `work`, which processes an update of `bytes` bytes, and cleans up if the update is long. `work` is the
-/// complete update, because the code around a kernel leaves as much text in registers and on the stack as the kernel
-/// itself.
+/// Calls `work`, which processes an update of `bytes` bytes, and then overwrites registers and stack if the update is
+/// long. `work` is the complete update, because the code around a kernel leaves as much text there as the kernel does.
 template <typename Work>
 auto cleaned(std::size_t bytes, const Work& work) {
     if (bytes < cleaned_bytes) [[likely]]

@@ -8,7 +8,7 @@ namespace {
 
 struct Gmac : Context {
     Gcm* gcm;            ///< set after an AES cipher has been chosen
-    EVP_MAC_CTX* other;  ///< for any other cipher
+    EVP_MAC_CTX* other;  ///< OpenSSL's context, set after any other cipher has been chosen
 };
 
 void* new_gmac(void* provider) noexcept {

@@ -11,7 +11,8 @@ namespace warpaes::provider {
 
 class Bulk;
 
-/// The parameters of a section, with the same names. Each distinct set exists only once and is never freed.
+/// The parameters of a section, under their names in openssl.cnf, and the state that results from them. Equal sections
+/// share one object, which is never freed.
 struct Settings {
     std::string backend;          ///< auto, or the name of a backend
     int device = -1;              ///< CUDA device number; -1: the engine's choice

@@ -39,8 +39,8 @@ Bulked run_in_engine(Generic& c, Mode mode, Direction direction, Byte* out, cons
                                                             .digest = nullptr});
 }
 
-/// Processes a long text in the engine, and a short text with the kernels. Subtracts the bytes that the engine counts
-/// from `counted`. Returns false if the engine failed and the kernels cannot process the bytes either.
+/// Processes a long text in the engine, and a short text with the kernels. Subtracts from `counted` the bytes that the
+/// engine counts. Returns false if the engine failed and the kernels cannot process the bytes either.
 bool run_any(Generic& c, Mode mode, Direction direction, Byte* out, const Byte* in, std::size_t bytes,
              std::size_t& counted) noexcept {
     if (c.provider->settings()->bulk->wants(bytes)) [[unlikely]] {
