@@ -1,4 +1,4 @@
-// AESGCM, AESCCM and AESGCMSIV, compatible with pyca/cryptography's classes. They pass pyca's tests.
+// AESGCM, AESCCM and AESGCMSIV, with the interfaces of pyca/cryptography's classes. They pass pyca's tests.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "aead.hpp"

@@ -20,13 +20,13 @@ struct Aead {
     Key key;
     Key mac_key;  ///< only for SIV
     std::size_t tag_bytes = 16;
-    Object origin;  ///< the arguments of load(), if it created the object and other processes can read the place
+    Object origin;  ///< the arguments of load(), if it created the object and other processes can also load the key
 };
 using AeadObject = Instance<Aead>;
 
 /// Throws ValueError if the mode does not accept nonces of this length.
 void check_nonce(const Aead& aead, std::size_t nonce);
-/// Throws ValueError if CCM's length field, 15 - `nonce` bytes, cannot represent the length of the data.
+/// Throws ValueError if CCM's length field, which has 15 - `nonce` bytes, cannot represent the length of the data.
 void check_length(const Aead& aead, std::size_t nonce, std::size_t data);
 
 extern const AeadKind gcm_kind, ccm_kind, gcm_siv_kind, siv_kind;
@@ -34,7 +34,7 @@ extern const AeadKind gcm_kind, ccm_kind, gcm_siv_kind, siv_kind;
 void add_aead(PyObject* module);
 void add_siv(PyObject* module);
 
-/// Methods of all classes: load() reads the key from a place, and __reduce__() pickles this place.
+/// Methods of all classes: load() reads the key from a place, and __reduce__() pickles the place instead of the key.
 Object load_aead(PyObject* type, const Call& call);
 Object reduce_aead(PyObject* self, const Call& call);
 

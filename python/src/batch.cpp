@@ -58,8 +58,8 @@ Py_ssize_t length_of(PyObject* list) {
     return length;
 }
 
-/// One part of every message, such as the nonces: absent, one for all messages, a list with one entry for each message,
-/// or one buffer with parts of equal length back to back.
+/// One operand of every message, such as its nonce. It may be absent, a single buffer for all messages, a list with one
+/// entry for each message, or one buffer that contains operands of equal length back to back.
 class Parts {
 public:
     Parts(BatchState& batch, PyObject* object, const char* name, std::size_t count, bool one_for_all)
@@ -408,7 +408,7 @@ Object result(PyObject* self, const Call& call) {
         const double seconds = PyFloat_AsDouble(timeout);
         if (seconds == -1.0 && PyErr_Occurred() != nullptr) throw Raised();
         if (std::isnan(seconds)) raise(PyExc_ValueError, "timeout must be a number of seconds, not NaN");
-        constexpr double most = 1e15;  // a longer timeout means no limit, because its conversion would overflow
+        constexpr double most = 1e15;  // a longer timeout means no limit, so the conversion cannot overflow
         if (seconds < most) milliseconds = seconds <= 0 ? 0 : static_cast<std::uint64_t>(seconds * 1000);
     }
     if (!wait_for_batch(batch, milliseconds))

@@ -66,8 +66,8 @@ public:
         return result;
     }
     /// Raises the exception for the status of a library call. An exception of the Python function takes precedence.
-    /// `others` means that calls are in progress on other threads. The function's exception is then kept, because it
-    /// may belong to one of those calls.
+    /// `others` means that calls are in progress on other threads. In this case, the function's exception is kept for
+    /// them, because it may belong to one of those calls.
     void check(warpaes_status status, bool others = false) {
         const std::string sentence = status != WARPAES_OK ? warpaes_last_error() : "";
         Exception raised;

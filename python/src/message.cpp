@@ -74,8 +74,8 @@ private:
     void* library_;
 };
 
-/// Calls `work()` in the device's context, without the GIL. Returns true if CUDA permits this and `work()` returns
-/// true. The default streams belong to the current context, which a thread does not have before its first CUDA call.
+/// Calls `work()` in the device's context, without the GIL. The context is required for the default streams, and a
+/// thread has no context before its first CUDA call. Returns false if the context is unavailable or `work()` fails.
 template <typename Work>
 bool in_context(const Driver& driver, int device, const Work& work) {
     return unlocked([&] {

@@ -18,9 +18,9 @@
 namespace warpaes::python {
 namespace {
 
-/// Number of bytes that usually suffice for a header module and the next length field.
+/// Number of bytes that usually suffice for the module of a page header and the length field of the page's module.
 constexpr std::size_t ahead = 256;
-/// Maximum number of data pages in a column chunk.
+/// Maximum number of data pages in an encrypted column chunk.
 constexpr std::uint32_t most_ordinals = 32768;
 /// Returns the size of a module according to its length field.
 std::uint64_t module_bytes(const std::uint8_t* module) {
@@ -35,7 +35,7 @@ void advance(warpaes_parquet_chunk& chunk, std::uint64_t pages) {
     chunk.flags &= ~static_cast<std::uint32_t>(WARPAES_PARQUET_DICTIONARY);
 }
 
-/// Reads as many bytes as the file has, up to `bytes`. Returns errno or 0.
+/// Reads from the file until `to` contains `bytes` bytes or the file ends. Returns errno, or 0 on success.
 int read_file(int file, std::uint64_t offset, std::uint8_t* to, std::uint64_t bytes, std::uint64_t& held) {
     while (held < bytes) {
         const ssize_t got = pread(file, to + held, bytes - held, static_cast<off_t>(offset + held));
@@ -50,7 +50,7 @@ int read_file(int file, std::uint64_t offset, std::uint8_t* to, std::uint64_t by
     return 0;
 }
 
-/// Thrown when the file cannot be read (`read_error`), or with an error of the library (`status`).
+/// Thrown if the file cannot be read (sets `read_error`) or the library reports an error (sets `status`).
 struct Failed {
     warpaes_status status = WARPAES_OK;
     const char* sentence = "";
@@ -61,14 +61,14 @@ void require_ok(warpaes_status status) {
     if (status != WARPAES_OK) throw Failed{.status = status, .sentence = warpaes_last_error()};
 }
 
-/// Pages that one thread decrypts, with its memory for ciphertext.
+/// Consecutive pages that one thread decrypts, and the thread's buffer for their ciphertext.
 struct Window {
     warpaes_parquet_chunk chunk{};
     std::vector<warpaes_parquet_page> pages = std::vector<warpaes_parquet_page>(64);
     std::uint64_t count = 0;
-    std::uint64_t bytes = 0;  ///< size of the pages, which is also the size of their view
+    std::uint64_t bytes = 0;  ///< size of all pages together; their decrypted view has the same size
     std::uint8_t* to = nullptr;
-    std::uint64_t offset = 0;  ///< in the file
+    std::uint64_t offset = 0;  ///< the file offset of the first page
     std::uint64_t held = 0;    ///< number of bytes in `ciphertext`
     std::unique_ptr<std::uint8_t[]> ciphertext;
     std::uint64_t capacity = 0;
@@ -80,7 +80,7 @@ struct Window {
         ciphertext = std::move(larger);
         capacity = wanted;
     }
-    /// Reads from the file until the window has this many bytes. Returns false if the file ends before.
+    /// Reads from the file until the window contains `wanted` bytes. Returns false if the file ends earlier.
     bool fill(int file, std::uint64_t wanted) {
         reserve(wanted);
         const int error = read_file(file, offset, ciphertext.get(), wanted, held);
@@ -103,14 +103,15 @@ struct Window {
     }
 };
 
-/// The pages of a column chunk that no thread has yet.
+/// The pages of a column chunk that no thread has taken yet.
 class Cursor {
 public:
     explicit Cursor(const ChunkInFile& of)
         : chunk_(of.chunk), pages_(of.pages), left_(std::min(of.pages.length, of.pages.room)) {}
 
-    /// Moves the next pages to a window. Returns false if there are no more complete pages. With `shared`, other
-    /// threads wait during the call, and pages that can be found by their length fields are read after it.
+    /// Moves the next pages to a window. Returns false if there are no more complete pages. `shared` means that other
+    /// threads may wait for this call. Long pages are then only found by their length fields, and complete() reads them
+    /// without the lock.
     bool take(Window& window, bool shared) {
         const std::lock_guard lock(mutex_);
         if (over_) return false;
@@ -130,7 +131,7 @@ public:
         advance(chunk_, window.count);
         return true;
     }
-    /// Reads the pages of a window if take() only found them.
+    /// Reads the pages of a window unless take() has already read them.
     void complete(Window& window) const {
         if (window.held != 0) return;
         const std::uint64_t bytes = window.bytes, count = window.count;
@@ -145,7 +146,7 @@ public:
     std::vector<std::uint64_t> sizes;
 
 private:
-    /// Reads the next pages. A hostile length never causes an allocation larger than the rest of the column chunk.
+    /// Reads the next pages. A forged length never causes an allocation larger than the rest of the column chunk.
     bool read_pages(Window& window) {
         if (!tail_.empty()) {
             window.reserve(tail_.size());
@@ -158,7 +159,8 @@ private:
         if (header + 4 > left_ || !window.fill(pages_.descriptor, header + 4)) return false;
         const std::uint64_t page = header + module_bytes(window.ciphertext.get() + header);
         if (page > left_) return false;
-        // Pages are usually of about the same length. A window of complete pages leaves few bytes for the next one.
+        // Pages usually have about the same length. A multiple of this length therefore ends with few bytes of an
+        // incomplete page, which have to be copied to the next window.
         const std::uint64_t pages = std::max<std::uint64_t>(pages_.window_bytes / page, 1);
         if (!window.fill(pages_.descriptor, std::min(pages * page + ahead + page / 64, left_))) return false;
         window.walk();
@@ -214,8 +216,8 @@ private:
     warpaes_parquet_chunk chunk_;
     PagesInFile pages_;
     std::uint64_t left_;              ///< number of bytes until the end of the chunk or of its buffer
-    std::uint64_t page_bytes_ = 0;    ///< mean length of the last pages
-    std::vector<std::uint8_t> tail_;  ///< bytes of the file that follow the last pages
+    std::uint64_t page_bytes_ = 0;    ///< mean length of the pages taken last
+    std::vector<std::uint8_t> tail_;  ///< bytes of the file after the pages taken last
     bool over_ = false;
 };
 
@@ -226,7 +228,8 @@ public:
         cursors_.reserve(chunks.size());
         for (const auto& chunk : chunks) cursors_.push_back(std::make_unique<Cursor>(chunk));
     }
-    /// Reads and decrypts pages until none is left. A thread first reads chunks that no other thread reads.
+    /// Reads and decrypts pages until none is left. A thread first reads the chunks that no other thread has started,
+    /// and then helps with the others.
     void run(bool shared) noexcept {
         try {
             Window window;
@@ -252,7 +255,8 @@ private:
             window.decrypt(engine_);
         }
     }
-    /// Stores the first failure of a thread. A failure without an error is a lack of memory.
+    /// Stores the first failure of any thread. A failure that sets neither `status` nor `read_error` means that memory
+    /// is exhausted.
     void fail(const Failed& failure) noexcept {
         const std::lock_guard lock(mutex_);
         if (failed_.exchange(true)) return;

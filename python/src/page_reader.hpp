@@ -19,13 +19,13 @@ struct PagesInFile {
     std::uint8_t* to = nullptr;
     std::uint64_t room = 0;          ///< size of `to` in bytes
     std::uint64_t window_bytes = 0;  ///< number of ciphertext bytes to read and decrypt at a time, if no page is longer
-    std::uint64_t part_bytes = std::uint64_t{1} << 20;  ///< minimum number of bytes for which a thread is worthwhile
+    std::uint64_t part_bytes = std::uint64_t{1} << 20;  ///< minimum number of bytes for each thread
     /// Several threads find pages of this length by their length fields, before they read the pages. Shorter pages are
     /// read by one thread at a time, because finding them takes longer than decryption.
     std::uint64_t found_bytes = 32 << 10;
 };
 
-/// A column chunk, with its key, its AAD and the ordinals of the first page, and its pages.
+/// A column chunk: its key, its AAD, the ordinals of its first page, and the location of its pages.
 struct ChunkInFile {
     warpaes_parquet_chunk chunk;
     PagesInFile pages;

@@ -112,7 +112,7 @@ private:
     int own_;
 };
 
-/// The keys of a call. Column chunks usually have the same key.
+/// The AES keys of a call. Each key is expanded only once, because column chunks usually share a key.
 class Keys {
 public:
     const warpaes_key* get(PyObject* object) {
@@ -187,7 +187,7 @@ Object parquet_read(PyObject*, const Call& call) {
     return all;
 }
 
-/// An image of modules, with room for the plain view of its pages.
+/// A buffer with a copy of consecutive modules, and with room before them so that the pages can be decrypted in place.
 struct Image {
     Image(const View& view, const View& aad, const warpaes_key* key, bool ctr, PyObject* dictionary,
           PyObject* row_group, PyObject* column, PyObject* first_page)

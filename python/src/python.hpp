@@ -62,7 +62,7 @@ inline void check(int result) {
     if (result < 0) throw Raised();
 }
 
-/// The exception types of warpaes.exceptions. They exist as long as the process.
+/// The exception types of warpaes.exceptions. They are never freed.
 struct Exceptions {
     PyObject* error;
     PyObject* invalid_tag;

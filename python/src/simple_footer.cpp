@@ -1,4 +1,4 @@
-// Converts the footers of most encrypted Parquet files to plain footers, without an object for each value.
+// Converts the footers of most encrypted Parquet files to plain footers, without creating a Python object per value.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
@@ -43,7 +43,7 @@ private:
     enum { file_offset = 2, meta_data = 3, crypto = 8 };                                       // of ColumnChunk
     enum { compressed_size = 7, data_offset = 9, dictionary_offset = 11, bloom_offset = 14 };  // of ColumnMetaData
 
-    /// Calls `copy(field)` for each field of a struct, until the footer is not simple.
+    /// Calls `copy(field)` for each field of a struct. Stops if the footer is not simple.
     template <typename Copy>
     void copy_fields(std::int64_t written, const Copy& copy) {
         std::swap(written, written_);
@@ -100,7 +100,7 @@ private:
             } else if (field.number == file_offset) {
                 copy_value(field.kind, 4);
             } else {
-                not_simple();  // the chunk is in another file, has an index or separate metadata
+                not_simple();  // the chunk is in another file, or has an index or separate metadata
             }
         });
         if (!encrypted || !position) return not_simple();

@@ -1,5 +1,5 @@
-// Structs in Thrift's compact protocol, as the Python objects of warpaes.parquet._thrift. A footer with hundreds of
-// column chunks has tens of thousands of values.
+// Converts structs between Thrift's compact protocol and the Python objects of warpaes.parquet._thrift. Speed matters,
+// because a footer with hundreds of column chunks contains tens of thousands of values.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "thrift.hpp"

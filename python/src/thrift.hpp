@@ -37,7 +37,7 @@ struct ThriftClasses {
     PyObject* map;
 };
 
-/// Reads structs. It never reads past the end, and creates at most a few objects for each byte.
+/// Reads structs. Never reads past the end of the data, and creates at most a few Python objects for each byte.
 class ThriftReader {
 public:
     ThriftReader(const View& data, std::string what, std::uint64_t at, const ThriftClasses& classes)
@@ -94,7 +94,7 @@ public:
     Object read_value(int kind, int depth);
     /// Skips the value of a field or, with `element`, of a list or map.
     void skip(int kind, int depth, bool element = false);
-    /// Whether skipped structs have their fields in ascending order, so none repeats.
+    /// Returns whether all field numbers read so far were in ascending order, so that no struct repeats a field.
     [[nodiscard]] bool ascending() const { return ascending_; }
     /// Returns bytes that were read or skipped.
     [[nodiscard]] std::string_view text(std::uint64_t begin) const {
@@ -141,7 +141,7 @@ private:
         at_ += count;
         return bytes;
     }
-    /// Reads the number of elements that follow. Each of them has at least one byte.
+    /// Refuses a number of elements that exceeds the number of remaining bytes, because each element has at least one.
     void check_count(std::uint64_t count, const char* why) const {
         if (count > left()) refuse(why);
     }

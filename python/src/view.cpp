@@ -101,8 +101,8 @@ bool is_of(PyObject* object, const char* package) {
     return name.compare(0, length, package) == 0 && (name.size() == length || name[length] == '.');
 }
 
-/// Converts a stream number of the array interface or of DLPack. The numbers 1 (legacy default stream) and 2
-/// (per-thread default stream) are also CUDA's handles of these streams.
+/// Converts a stream number of the array interface or of DLPack to a CUDA stream handle. A number is itself a handle,
+/// except that 1, the legacy default stream, becomes null.
 void* from_protocol(long long stream) {
     return stream == 1 ? nullptr : reinterpret_cast<void*>(static_cast<std::uintptr_t>(stream));
 }
@@ -329,8 +329,8 @@ bool View::open_array_interface(PyObject* object, const char* name, Access acces
         stream_ = cupy_stream();
         order_ = Order::of_stream;
     }
-    // The interface does not contain the device number. The library derives the device from the pointer. This number is
-    // a guess unless the object has an attribute `device`.
+    // The interface does not contain the device number, and the library derives the device from the pointer. Without an
+    // attribute `device`, `device_` is a guess.
     device_ = 0;
     if (Object device = attribute(object, "device")) {
         if (!PyLong_Check(device.get())) device = attribute(device.get(), "id");  // CuPy's device object

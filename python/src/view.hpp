@@ -74,8 +74,8 @@ public:
     /// stream.
     [[nodiscard]] void* stream() const noexcept { return stream_; }
     enum class Order { unknown, of_stream, of_default_stream };
-    /// The stream on which the memory's contents are ready: unknown; `stream()`, if a tensor's library uses that
-    /// stream; or the legacy default stream, if a DLPack exporter made the memory ready.
+    /// The stream on which the memory's contents are ready. of_stream: `stream()`, which the tensor's library uses.
+    /// of_default_stream: the legacy default stream, for which a DLPack exporter has prepared the memory.
     [[nodiscard]] Order order() const noexcept { return order_; }
     /// The object if it is a PyTorch tensor, otherwise NULL. The reference is borrowed.
     [[nodiscard]] PyObject* torch_tensor() const noexcept { return owner_ == Owner::torch ? tensor_ : nullptr; }
