@@ -60,8 +60,8 @@ void hide(std::string& sentence, std::string_view text) {
     }
 }
 
-/// Hides the argument if it is a key, and any key in the argument that follows "-k", "-fk", "--keys=", "env:" or
-/// "clear:env:".
+/// Hides `argument` in `sentence` if it is a key. Also hides any part of it that is a key and follows a prefix such as
+/// "-k", "-fk", "--keys=", "env:" or "clear:env:".
 void hide_parts(std::string& sentence, std::string_view argument) {
     hide(sentence, argument);
     const std::size_t last = argument.starts_with('-') ? std::min(argument.size(), most_letters + 1) : 0;

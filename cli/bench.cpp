@@ -42,7 +42,7 @@ class Bench {
 public:
     Bench(unsigned samples, double seconds) : samples_(samples), seconds_(seconds) {}
 
-    /// Times the case. For a CPU backend other than libcrypto, also times libcrypto's EVP, alternately.
+    /// Times the case. For a CPU backend other than libcrypto, alternates with timings of libcrypto's EVP.
     json run(const Case& c) {
         const Engine engine = create_engine(c.backend, c.device, c.threads);
         if (!buffers_ || !buffers_->fit(c)) {

@@ -37,7 +37,7 @@ std::size_t round_up(std::size_t n, std::size_t to) {
     return (n + to - 1) / to * to;
 }
 
-/// Offsets of all parts from the beginning of the memory, and the total size.
+/// The layout of a batch's inputs and outputs in one block of memory: their offsets, and the size of the block.
 struct Layout {
     explicit Layout(const BatchCase& c) {
         const auto place = [&](std::size_t bytes, std::size_t& stride) {

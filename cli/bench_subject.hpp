@@ -22,7 +22,7 @@ Key random_key(unsigned bits);
 
 std::string memory_name(warpaes_memory memory);
 
-/// One row of the table.
+/// The parameters of one row of the table.
 struct Case {
     std::string backend;
     int device;

@@ -161,7 +161,7 @@ int run_devices(int argc, char** argv);
 int run_lab(int argc, char** argv);
 int run_selftest(int argc, char** argv);
 
-/// The complete main() function. `run` receives its arguments, and returns the exit status or throws.
+/// Implements main(). `run` receives the arguments of main(), and returns the exit status or throws.
 int run_program(int argc, char** argv, int (*run)(int argc, char** argv));
 
 }  // namespace cli

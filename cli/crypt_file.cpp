@@ -105,7 +105,7 @@ const Descriptor& open_input(std::optional<Descriptor>& input, const std::string
                                                        error == ENOENT ? did_you_mean_file(name) : ""));
 }
 
-/// The keysets whose first key encrypts names.
+/// Returns the keysets for the names of files. The first keyset encrypts names.
 std::vector<const warpaes_keyset*> keysets_of_names(const Keys& keys, const Keys& to) {
     if (to.keyset == nullptr) return {keys.keyset.get()};
     return {to.keyset.get(), keys.keyset.get()};

@@ -164,7 +164,7 @@ void report(const CryptResults& results) {
 }
 
 bool data_on_stdout(const CryptOptions& o, const std::vector<FileTask>& tasks) {
-    // A directory that cannot be read has no output.
+    // The task of a directory that cannot be read also has an empty `output`, but its status is not WARPAES_OK.
     if (o.action == Action::cat) return true;
     return makes_files(o.action) && tasks[0].output.empty() && tasks[0].status == WARPAES_OK;
 }

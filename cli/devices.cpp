@@ -43,7 +43,7 @@ void print_backend(const warpaes_backend_info& info) {
 }
 
 /// Locks a page, as the first batch does, because the library notices only then that the driver refuses to lock pages.
-/// The backend's description then mentions this. Other failures are ignored here.
+/// The backend's description then mentions the refusal. Other failures are ignored.
 void try_page_locking() {
     warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
     options.backend = gpu_backend();

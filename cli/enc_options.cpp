@@ -115,8 +115,8 @@ std::string without_secret(const std::string& name) {
     return name;
 }
 
-/// Parses names such as aes-256-ctr and aes256 (CBC, as in openssl) in upper or lower case. Returns false if it is not
-/// the name of an AES cipher.
+/// Parses names such as aes-256-ctr and aes256 (CBC, as in openssl) in upper or lower case. Returns false if
+/// `flag` is not the name of an AES cipher.
 bool parse_cipher(const std::string& flag, EncOptions& options) {
     std::string name = flag;
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });

@@ -21,7 +21,7 @@ struct EncOptions {
 
     // Secrets stay in argv, where they can be overwritten.
     char* key = nullptr;
-    bool raw = false;  ///< -K file: holds the key itself, even if it looks like text
+    bool raw = false;  ///< the file of -K contains the key itself, even if it looks like text
     std::optional<std::string> iv;
     char* pass = nullptr;
     char* passphrase = nullptr;

@@ -39,7 +39,7 @@ inline KeysetPlace parse_keyset_place(const std::string& option, std::string_vie
     return as_command([&] { return warpaes::places::parse_keyset_place(option, place); });
 }
 
-/// Reads everything from `fd`. Throws Failure.
+/// Reads `fd` to end of file. Throws Failure.
 void read_text(SecretText& text, const std::string& what, int fd);
 
 /// Reads `place`, the value of `option`. Records a file as one that the command needs, and warns if other users can

@@ -134,7 +134,7 @@ private:
         remove();
         return 0;
     }
-    /// Writes the content and waits for the disk. Returns whether this succeeded; otherwise sets errno.
+    /// Writes the content and waits until it is on disk. Returns false and sets errno on failure.
     [[nodiscard]] bool write(int fd) const {
         for (std::string_view left = content_; !left.empty();) {
             const ssize_t n = ::write(fd, left.data(), left.size());
@@ -174,7 +174,7 @@ std::string resolved(const std::string& path) {
     return real.string();
 }
 
-/// Opens and locks the file. Tries again if another process replaces the file in the meantime.
+/// Opens and locks the file. Tries again if another process has replaced the file before it was locked.
 Descriptor open_locked(const std::string& path) {
     for (;;) {
         Descriptor file(path.c_str(), O_RDONLY);

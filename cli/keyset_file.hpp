@@ -23,7 +23,7 @@ void create_key_file(const std::string& path, std::string_view content);
 /// destroyed.
 class KeysetFile {
 public:
-    /// `place` is the place of a file. `options` determine how to open the keyset if the place does not.
+    /// `place` is the place of a file. Unless it determines how to open the keyset, `options` do.
     KeysetFile(const KeysetPlace& place, const KeyOptions& options);
     [[nodiscard]] warpaes_keyset* keyset() const noexcept { return keys_.keyset.get(); }
     /// The lock with which save() encrypts the keyset.

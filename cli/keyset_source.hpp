@@ -28,7 +28,7 @@ struct KeyOptions {
     std::vector<std::string> keys;             ///< places (key_place.hpp); empty: the place in WARPAES_KEYSET
     std::optional<std::string> template_name;  ///< template of a raw key; nothing: determined by its length
     bool raw = false;  ///< keys of 16 or 32 bytes are used unchanged, even if they look like text
-    std::optional<std::string> passphrase_from;  ///< for a keyset under a passphrase; nothing: ask for it
+    std::optional<std::string> passphrase_from;  ///< for a keyset under a passphrase; nothing: prompts for it
     std::string passphrase_option =
         "--passphrase-from";  ///< the option or place that named the passphrase, for messages
     bool asks = false;        ///< the place requires a keyset under a passphrase, which the user must enter
@@ -57,7 +57,7 @@ Keys load_keyset_file(const KeysetPlace& place, int fd, const KeyOptions& option
 /// Decrypts the text of an encrypted keyset. Throws Failure.
 Keys unwrap_keyset(const std::string& what, std::string_view text, const KeyOptions& options);
 
-/// Returns the options for a keyset at this place, which can determine how the keyset is opened.
+/// Returns the options for a keyset at `place`. The place can replace options that determine how to open the keyset.
 KeyOptions options_at(const KeysetPlace& place, const KeyOptions& options);
 
 /// Throws UsageError if --kek or --passphrase-from was given but opened no keyset. Must be called after all keysets are

@@ -95,8 +95,8 @@ inline const std::vector<Example> fips_197_appendix_c{
      "00112233445566778899aabbccddeeff", "8ea2b7ca516745bfeafc49904b496089"},
 };
 
-/// Vectors of a mode with a tag: GCM, named as in McGrew and Viega, "The Galois/Counter Mode of Operation", appendix B;
-/// CCM; and CMAC, which has no ciphertext.
+/// A vector of GCM, CCM or CMAC, which has no ciphertext. GCM's vectors have the names of McGrew and Viega, "The
+/// Galois/Counter Mode of Operation", appendix B.
 struct TagExample {
     std::string name;
     std::string mode;

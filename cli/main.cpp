@@ -68,8 +68,8 @@ void print_help(bool all) {
     fmt::print("  {:>3}  ended by signal N\n", "128+N");
 }
 
-/// Whether the command runs as the filter of `tar -I warpaes`. To decrypt, tar passes only -d, and to encrypt, no
-/// arguments. Without arguments, WARPAES_KEYSET must be set, and standard input and output must not be terminals.
+/// Whether the command runs as the filter of `tar -I warpaes`. tar passes only -d to decrypt, and no arguments to
+/// encrypt. Without arguments, WARPAES_KEYSET must be set, and standard input and output must not be terminals.
 bool is_filter(int argc, char** argv) {
     if (argc == 2 && (std::strcmp(argv[1], "-d") == 0 || std::strcmp(argv[1], "--decrypt") == 0)) return true;
     const char* keys = std::getenv("WARPAES_KEYSET");

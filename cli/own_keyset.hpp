@@ -58,9 +58,8 @@ struct NewOwnKeyset {
     std::string front;
 };
 
-/// Creates a keyset and encrypts it under the passphrase of `options`, if it specifies a passphrase, under the
-/// key-encryption key of `options`, and under the keys at the places `to`. At least one of these must be given. Throws
-/// Failure.
+/// Creates a keyset and encrypts it under each of these secrets that is given: the passphrase of `options`, the
+/// key-encryption key of `options`, and the keys at the places `to`. At least one must be given. Throws Failure.
 NewOwnKeyset make_own_keyset(const KeyOptions& options, const std::vector<std::string>& to,
                              std::optional<double> seconds);
 

@@ -9,7 +9,7 @@
 
 namespace cli {
 
-/// Return the mode or the memory with this name. Throw UsageError if the name is unknown.
+/// These functions return the mode or the memory called `name`, and throw UsageError if the name is unknown.
 warpaes_mode mode_named(const std::string& name);
 warpaes_memory memory_named(const std::string& name);
 

@@ -37,8 +37,8 @@ public:
     /// `bytes` is the total for all files; update() gets each file's size.
     SharedProgress(bool shown, std::size_t files, std::uint64_t bytes)
         : line_(shown), single_(files == 1), total_(bytes) {}
-    /// `done` of the `total` bytes of one file are processed. `before` must be 0 in the first call for a file, and each
-    /// call sets it to `done`.
+    /// Reports that `done` of the `total` bytes of one file have been processed. `before` must be 0 in the first call
+    /// for a file, and each call sets it to `done`.
     void update(std::uint64_t& before, std::uint64_t done, std::uint64_t total) {
         const std::lock_guard lock(mutex_);
         done_ += done - before;

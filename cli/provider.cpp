@@ -341,7 +341,7 @@ Checked check_config(const std::string& path) {
             for (const char* n : names) (void)::unlink(n);
         }
     } const remove{{name.c_str(), counters.c_str()}};
-    // The test's configuration includes the file, so that relative includes in the file still work.
+    // The test's configuration includes the tested configuration, so that relative includes in the latter still work.
     std::ofstream(name) << ".include = " << path << "\n"
                         << fmt::format("[{}]\ncounters = {}\n", config.section_of_provider(), counters);
     const std::string plain = "\x6b\xc1\xbe\xe2\x2e\x40\x9f\x96\xe9\x3d\x7e\x11\x73\x93\x17\x2a";

@@ -1,6 +1,6 @@
-// Reads keys and passphrases from a file, a descriptor, the environment or the terminal. They can also be read from the
-// command line, but with a warning, because every process on the machine can read it. Also: the files that contain the
-// keys, passphrases and associated data of a command.
+// Reads keys and passphrases from a file, a descriptor, the environment or the terminal. Keys and passphrases on the
+// command line cause a warning, because every process on the machine can read the command line. Also records the files
+// that contain the keys, passphrases and associated data of a command.
 #pragma once
 
 #include <optional>
@@ -57,7 +57,7 @@ void warn_if_others_can_read(const std::string& name, int fd);
 /// Records the open file as one that the command needs, if it is a regular file.
 void note_needed_file(const std::string& name, int fd);
 
-/// Does both for a file that contains keys or a passphrase: warns and records it.
+/// Calls both functions above for a file that contains keys or a passphrase.
 void note_key_file(const std::string& name, int fd);
 
 /// Throws Failure{SAME_FILE} if an output is one of the recorded files, under any name. An empty `path` means standard
