@@ -16,8 +16,8 @@ struct Compared {
     std::string unit;
     double a, b;
     std::optional<double> ratio;  ///< b / a; none if a is 0
-    /// Whether the figures differ by more than the wider spread, and the spreads do not overlap. None if a figure has
-    /// no spread.
+    /// Whether `a` and `b` differ by more than the wider of their spreads, and the spreads do not overlap. None if `a`
+    /// or `b` has no spread.
     std::optional<bool> differs;
 };
 
@@ -29,7 +29,8 @@ struct Comparison {
 /// Compares all figures except the published figures, which are the same in every record.
 Comparison compare(const Record& a, const Record& b);
 
-/// Label of a value on an axis: 65536 with the unit "B" is "64 KiB". Without a unit the label is the plain number.
+/// Returns the label of a value on an axis. For example, 65536 with the unit "B" is "64 KiB". Without a unit, the label
+/// is the plain number.
 std::string place_name(const Axis& axis, std::size_t index);
 
 }  // namespace lab

@@ -46,9 +46,9 @@ std::vector<std::uint8_t> read_file(const std::filesystem::path& path);
 /// Returns the free space of the folder's file system, in bytes.
 std::uint64_t free_bytes(const std::filesystem::path& folder);
 
-/// A new folder, removed with its contents on destruction. With an empty parent no folder is created, and path() is
-/// empty. The folder of a killed process remains until the next process that creates a folder in the same parent
-/// removes it. A running process holds a lock inside its folder.
+/// A new folder, removed with its contents on destruction. If the parent's path is empty, no folder is created, and
+/// path() is empty. The folder of a killed process remains until another process creates a folder in the same parent.
+/// Folders of running processes are recognized by the lock on a file inside.
 class ScratchFolder {
 public:
     /// Throws std::system_error.
@@ -69,7 +69,7 @@ bool is_in_memory(const std::filesystem::path& folder);
 /// Returns the first of these folders that is writable and on a disk: /var/tmp, the temporary folder, `fallback`. Empty
 /// if there is none.
 std::filesystem::path find_disk(const std::filesystem::path& fallback);
-/// Returns a writable folder on a tmpfs: /dev/shm, or empty.
+/// Returns /dev/shm if it is writable and on a tmpfs; otherwise an empty path.
 std::filesystem::path find_memory();
 
 }  // namespace lab

@@ -12,10 +12,10 @@ namespace lab {
 
 namespace {
 
-/// The looked-up words of a table: bit b of word r is entry 32 r + b, which is in bank b and line r.
+/// The table entries that were looked up: bit b of word r stands for entry 32 r + b, which is in bank b and line r.
 using Touched = std::array<std::uint32_t, 8>;
 
-/// Returns the largest number of set bits in a column, by adding the words in planes of a carry-save counter.
+/// Returns the largest number of words that have the same bit set. Counts all 32 bits at once with carry-save adders.
 unsigned most_in_a_column(const Touched& touched) {
     std::uint32_t planes[4] = {};
     for (const std::uint32_t word : touched) {
@@ -111,7 +111,7 @@ KeyRecovery::Outcome KeyRecovery::outcome(Contention model, std::span<const std:
     for (std::size_t byte = 0; byte < bytes; ++byte) {
         const std::array<double, values> of = correlations(model, byte);
         const double right = of[right_key[byte]];
-        // Equal coefficients share the mean rank, for example if times never vary.
+        // Equal coefficients share their mean rank. If the times never vary, all coefficients are equal.
         double rank = 0;
         for (const double other : of) rank += other > right ? 1 : other == right ? 0.5 : 0;
         rank -= 0.5;

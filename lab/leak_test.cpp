@@ -29,8 +29,8 @@ LeakTest::LeakTest(std::vector<double> first) {
 
 void LeakTest::add(unsigned kind, double time) {
     const double x = time - origin_;
-    // A crop keeps the times that equal its threshold. Times that vary little are mostly equal to the threshold;
-    // without these times, only outliers would remain.
+    // A crop keeps the times that equal its threshold. If times vary little, most of them equal the threshold, and only
+    // outliers would remain without them.
     const auto bucket = std::lower_bound(thresholds_.begin(), thresholds_.end(), x) - thresholds_.begin();
     buckets_[static_cast<std::size_t>(bucket)][kind].add(x);
     // The mean is unknown until enough times have been added.

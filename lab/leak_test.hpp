@@ -47,13 +47,13 @@ public:
     /// `first` contains at least one time. The thresholds are the quantiles of `first`, whose times are not part of the
     /// test.
     explicit LeakTest(std::vector<double> first);
-    /// `kind`: 0 fixed, 1 random.
+    /// `kind` is 0 for the fixed class and 1 for the random class.
     void add(unsigned kind, double time);
 
     struct Outcome {
-        double t = 0;           ///< largest |t| of all tests with enough times, with its sign: fixed less random
+        double t = 0;           ///< largest |t| of the tests with enough times; negative if the fixed mean is lower
         double whole_t = 0;     ///< t of the uncropped times
-        double kept = 1;        ///< share of all times that the largest |t| is computed from
+        double kept = 1;        ///< share of the times from which the largest |t| is computed
         bool squared = false;   ///< whether the largest |t| comes from the squared distances
         std::size_t times = 0;  ///< number of times in both classes
         double fixed_mean = 0, random_mean = 0, deviation = 0;

@@ -1,5 +1,4 @@
-// Describes the machine of a run, and the build, and samples the GPU's clock, power and temperature while an experiment
-// runs.
+// Describes the machine and the build of a run. Samples the GPU's clock, power and temperature during experiments.
 #pragma once
 
 #include <condition_variable>
@@ -24,12 +23,12 @@ unsigned available_processors();
 /// had uncommitted changes; "" if unknown.
 std::string commit_of_build();
 
-/// The number of processors of the complete machine, including processors that this process may not use.
+/// Returns the number of processors of the whole machine, including processors that this process may not use.
 unsigned all_processors();
-/// Processor seconds (user, system and interrupts) of the whole machine since boot; none if the system does not report
-/// this.
+/// Returns the processor seconds (user, system and interrupts) of the whole machine since boot, or none if the system
+/// does not report them.
 std::optional<double> processor_seconds();
-/// Like processor_seconds(), but excludes this process and the programs that it has run.
+/// As processor_seconds(), but excludes this process and the programs that it has run.
 std::optional<double> processor_seconds_of_others();
 
 /// The state of a GPU at one moment; fields that cannot be read are empty.

@@ -23,7 +23,8 @@ struct Matrix {
     struct Row {
         const Claim* claim;
         std::vector<Verdict> verdicts;  ///< one for each column
-        /// Whether the records that decide the conclusion agree; none if fewer than two records decide it.
+                                        /// Returns whether the records whose verdict is not "open" agree, or none if
+                                        /// there are fewer than two.
         [[nodiscard]] std::optional<bool> agrees() const;
     };
     std::vector<Column> columns;

@@ -25,24 +25,25 @@ inline Effort effort(bool quick) {
     return quick ? Effort{3, 7, 0.02} : Effort{};
 }
 
-/// Seconds of single calls of `work`, after one warm-up call that is not counted. `work` returns the seconds that it
-/// took, by the host's clock or by events on a GPU.
+/// Measures the seconds of single calls of `work`, after a warm-up call that is not counted. `work` returns the seconds
+/// that it took, by the host's clock or by events on a GPU.
 Summary sample(const Effort& effort, const std::function<double()>& work);
 /// Samples several subjects in turn, so that drift (clocks, temperature) affects all of them equally.
 std::vector<Summary> sample_in_turns(const Effort& effort, const std::vector<std::function<double()>>& works);
 
-/// Like sample(), but also returns how much `counter`, such as the processor time, grew during each counted call.
+/// The result of a sample_in_turns() that also measures the growth of `counter`, such as the processor time, during
+/// each counted call.
 struct Counted {
     std::vector<Summary> seconds, grown;
 };
 Counted sample_in_turns(const Effort& effort, const std::vector<std::function<double()>>& works,
                         const std::function<double()>& counter);
 
-/// Return the seconds by the host's clock: from `start` to the call, and for the execution of `work`.
+/// These functions return seconds by the host's clock: the time since `start`, and the time that `work` takes.
 double seconds_since(std::chrono::steady_clock::time_point start);
 double time_of(const std::function<void()>& work);
 
-/// Converts seconds to rates: `amount` per second, and swaps low with high.
+/// Converts seconds to rates, in units of `amount` per second. The highest rate comes from the lowest time.
 Summary rate(double amount, const Summary& seconds);
 
 /// Converts to another unit: multiplies each figure by `factor`.

@@ -1,5 +1,5 @@
-// The lab's names of modes of operation. The header is separate from other headers, because a file may include it
-// together with <warpaes/warpaes.hpp>, which has its own names.
+// The lab's names of modes of operation. This header includes no other header of the lab, so that a file can include it
+// together with <warpaes/warpaes.hpp>, which defines other names for modes.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace lab {
 enum class Mode : std::uint32_t { ecb, ctr, cbc, cfb128, ofb };
 enum class Direction { encrypt, decrypt };
 
-/// Returns whether encrypting a block needs the ciphertext (or keystream) of the block before it.
+/// Returns whether the encryption of a block requires the ciphertext or the key stream of the preceding block.
 constexpr bool is_serial(Mode mode) {
     return mode >= Mode::cbc;
 }

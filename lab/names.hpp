@@ -1,4 +1,4 @@
-// Names of enumerators in JSON.
+// The names of enumerators in JSON.
 #pragma once
 
 #include <fmt/format.h>

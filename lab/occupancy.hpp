@@ -20,7 +20,7 @@ struct MultiprocessorLimits {
 /// Compute capability 2.1: [D]'s GT 525M.
 inline constexpr MultiprocessorLimits fermi_21{1536, 8, 32768, 48 * 1024, 0, 64, 2, 128};
 
-/// Limits of compute capability 7.0 and newer.
+/// Returns the limits of a device with compute capability 7.0 or newer.
 inline MultiprocessorLimits limits_of(const gpu::Properties& p) {
     return {static_cast<unsigned>(p.threads_per_multiprocessor),
             static_cast<unsigned>(p.blocks_per_multiprocessor),
@@ -38,8 +38,8 @@ struct Occupancy {
     Limit limit = Limit::threads;
 };
 
-/// Occupancy with thread blocks of `threads` threads, `registers` registers per thread, and `shared` bytes of shared
-/// memory per thread block.
+/// Returns the occupancy for thread blocks of `threads` threads with `registers` registers per thread and `shared`
+/// bytes of shared memory per thread block.
 constexpr Occupancy occupancy(const MultiprocessorLimits& m, unsigned threads, unsigned registers, std::size_t shared) {
     const auto up = [](auto value, auto unit) { return (value + unit - 1) / unit * unit; };
     const unsigned warps = (threads + 31) / 32;

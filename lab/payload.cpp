@@ -25,7 +25,7 @@ void check(const Elements& e, std::size_t data_bytes, const char* what) {
     if (gaps != 0 && stride > (data_bytes - e.offset - e.size) / gaps) fail("beyond the stream");
 }
 
-/// Offset of element `i`; a single element serves every message.
+/// Returns the offset of element `i`. A single element is used for every message.
 std::uint64_t place_of(const Elements& e, std::uint64_t i) {
     return e.offset + (e.count > 1 ? i * stride_of(e) : 0);
 }

@@ -12,8 +12,9 @@
 
 namespace lab {
 
-/// `count` pieces of `size` bytes in a stream. The first is at `offset`; they are `stride` bytes apart (0: contiguous).
-/// Positions are offsets, not pointers, so they remain valid if the stream is moved.
+/// `count` pieces of `size` bytes in a stream, the first at `offset`. Their starts are `stride` bytes apart; a stride
+/// of 0 means that they are contiguous. Positions are offsets, not pointers, so they remain valid if the stream is
+/// moved.
 struct Elements {
     std::uint64_t offset = 0;
     std::uint64_t size = 0;
@@ -26,8 +27,8 @@ struct MessageDescriptor {
     Mode mode = Mode::ctr;
     Elements messages;    ///< in the data stream; the output has the same offsets in the output stream
     Elements ivs;         ///< in the data stream, 16 bytes each; none for ECB; a single IV serves all messages
-    Elements associated;  ///< for authenticated modes, which [H] leaves to later work: must be empty
-    Elements tags;        ///< as above
+    Elements associated;  ///< must be empty: only for authenticated modes, which [H] leaves to later work
+    Elements tags;        ///< must be empty for the same reason
     std::uint64_t first_key = 0, keys = 1;  ///< keys in the key stream: message i uses key first_key + i % keys
 };
 
@@ -36,7 +37,8 @@ struct PayloadDescriptor {
     std::vector<MessageDescriptor> messages;
 };
 
-/// Key schedules, expanded on the CPU and cached in a hash table: equal keys share one entry. AES-128, as in the paper.
+/// Key schedules of AES-128 (as in the paper), expanded on the CPU and cached in a hash table. Equal keys share an
+/// entry.
 class KeySchedules {
 public:
     static constexpr std::size_t key_bytes = 16, words = 44;
@@ -46,7 +48,7 @@ public:
     static std::array<std::uint32_t, words> expanded(std::span<const std::uint8_t> key);
     /// Returns the index of the schedule of `key`; expands the key on first use.
     std::uint32_t place(const Key& key);
-    /// Returns `words` words for each entry.
+    /// Returns all schedules, each of which consists of `words` words.
     [[nodiscard]] std::span<const std::uint32_t> schedules() const { return schedules_; }
     [[nodiscard]] std::size_t size() const { return places_.size(); }
 
@@ -58,7 +60,7 @@ private:
     std::vector<std::uint32_t> schedules_;
 };
 
-/// The description of a message that the kernel reads.
+/// A message as the kernel reads it.
 struct LogicalMessage {
     std::uint64_t text, iv;  ///< offsets in the data stream
     std::uint32_t blocks;
@@ -75,8 +77,9 @@ struct PreparedPayload {
     std::uint32_t threads = 0;         ///< number of logical threads
 };
 
-/// `key_stream`: concatenated keys. Throws std::invalid_argument if elements are outside the streams, are not whole
-/// blocks or belong to an authenticated mode, if a key does not exist, or if there are more than 2^31 - 1 threads.
+/// Converts a payload. `key_stream` contains the keys one after the other. Throws std::invalid_argument if an element
+/// is outside its stream, is not a whole number of blocks or is only for authenticated modes, if a key is missing, or
+/// if more than 2^31 - 1 logical threads are needed.
 PreparedPayload prepare(const PayloadDescriptor& payload, std::size_t data_bytes,
                         std::span<const std::uint8_t> key_stream, KeySchedules& schedules);
 

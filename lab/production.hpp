@@ -1,4 +1,4 @@
-// Calls warpaes through the ABI on device memory, as its users do. Experiments are compared with this baseline.
+// Calls warpaes through its ABI on device memory, as applications do. Experiments use it as their baseline.
 #pragma once
 
 #include <cstddef>

@@ -48,7 +48,7 @@ inline constexpr std::array<Implementation, 13> implementations{{
     {13, 1, TBoxes::shared, 4, RoundKeys::shared, State::arrays_of_structures, 2.9},
 }};
 
-/// Copies in, kernels and copies out of different chunks overlap; transfers included.
+/// Throughput, including transfers, with and without overlap between the copies and kernels of different chunks.
 struct Overlap {
     int chunks;
     double gbit_per_s_without, gbit_per_s_with;
@@ -58,10 +58,11 @@ inline constexpr Overlap overlap{4, 13.4, 22.5, 0.65};
 
 /// The paper's conclusions.
 inline constexpr double best_granularity_gain = 0.30;  ///< gain of 16 bytes per thread over the next best choice
-inline constexpr double constant_t_box_loss = 7;       ///< time with constant memory over time with shared memory
+inline constexpr double constant_t_box_loss = 7;       ///< time with constant memory / time with shared memory
 inline constexpr double constant_round_key_loss = 0.02;
-inline constexpr double four_tables_gain = 0.63;  ///< over one table, which is 40 % slower
-inline constexpr double registers_gain_least = 0.15, registers_gain_most = 0.35;  ///< over a state in shared memory
+inline constexpr double four_tables_gain = 0.63;  ///< gain over one table, which is 40 % slower
+/// The range of the gain of a state in registers over a state in shared memory.
+inline constexpr double registers_gain_least = 0.15, registers_gain_most = 0.35;
 
 }  // namespace gibadullin
 
@@ -78,7 +79,7 @@ inline constexpr Curve constant_table{0.502, 0.998, 1.963, 3.893, 5.364, 7.772, 
                                       9.801, 7.885, 6.848, 6.019, 6.164, 6.001};
 inline constexpr Curve texture_table{0.866, 1.731, 3.471, 4.700, 5.677, 7.028, 7.866,
                                      8.224, 8.528, 8.835, 8.448, 9.015, 9.036};
-/// Throughput by the kind of host memory; transfers included.
+/// Throughput by the kind of host memory, including transfers.
 inline constexpr Curve page_locked{0.52, 0.89, 1.37, 1.66, 1.88, 2.05, 2.16, 2.20, 2.20, 2.28, 2.15, 2.29, 2.29};
 inline constexpr Curve mapped_write_combined{0.82, 1.48, 2.49, 3.51, 4.44, 5.00, 5.29,
                                              5.56, 5.96, 6.35, 6.21, 6.55, 6.64};
@@ -105,7 +106,7 @@ namespace paracrypt {
 inline constexpr double stream_gain = 0.07;  ///< maximum gain of four streams over one
 inline constexpr int streams = 4;
 inline constexpr std::uint64_t best_staging_bytes = 8 << 20;
-/// Average gain over `openssl enc`, and the smallest file size with this gain.
+/// The average gain over `openssl enc`, and the file size from which the paper reports this gain.
 inline constexpr double encryption_gain = 0.55, decryption_gain = 0.50;
 inline constexpr std::uint64_t encryption_gains_from_bytes = 63'000'000, decryption_gains_from_bytes = 125'000'000;
 inline constexpr std::array<int, 4> threads_per_block{1, 2, 4, 16};
@@ -140,7 +141,7 @@ inline constexpr std::array<Overhead, 3> overhead{{{16'384, 0.16}, {512, 0.22}, 
 /// The throughput of reads drops sharply if neighbouring streams are at least this many blocks apart.
 inline constexpr std::uint64_t stride_blocks = 128;
 
-/// The mixed payload: parallel messages of two sizes, serial messages of eight sizes, in seven orders.
+/// The mixed payload: parallel messages of two sizes and serial messages of eight sizes, measured in seven orders.
 inline constexpr std::uint64_t mixed_long_messages = 960, mixed_long_blocks = 512;
 inline constexpr std::uint64_t mixed_short_messages = 992, mixed_short_blocks = 32;
 inline constexpr std::uint64_t mixed_serial_messages = 1'024, mixed_serial_least_blocks = 16,

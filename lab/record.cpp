@@ -234,7 +234,7 @@ bool is_standard_output(const std::filesystem::path& path) {
 
 void replace_file(const std::filesystem::path& path, const std::string& text) {
     std::error_code none;
-    // A symbolic link is kept and then refers to the new file.
+    // If the path is a symbolic link, its target is replaced, so that the link refers to the new file.
     std::filesystem::path target = path;
     for (int links = 0; !descriptor_of(target) && std::filesystem::is_symlink(target, none); ++links) {
         if (links == 40) throw_system_error(ELOOP, path.string());
@@ -242,14 +242,14 @@ void replace_file(const std::filesystem::path& path, const std::string& text) {
         target = next.is_absolute() ? next : target.parent_path() / next;
     }
     if (const std::optional<int> descriptor = descriptor_of(target)) {
-        // The file may already have contents, and other writers.
+        // An open descriptor is written directly: the file may already have contents, and other writers.
         finish(fcntl(*descriptor, F_DUPFD_CLOEXEC, 0), text, false, path);
         return;
     }
     struct stat before {};
     const bool exists = stat(target.c_str(), &before) == 0;
     if (exists && !S_ISREG(before.st_mode)) {
-        // The text is written to a FIFO or a device directly, because there is no file to replace.
+        // A FIFO or a device is written directly, because it cannot be replaced by a file.
         finish(open(target.c_str(), O_WRONLY | O_CLOEXEC), text, false, path);
         return;
     }

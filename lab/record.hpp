@@ -37,11 +37,11 @@ struct Machine {
     std::optional<Gpu> gpu;
     std::string cpu;
     unsigned threads = 0;                   ///< processors that this process may use
-    std::vector<std::string> instructions;  ///< the ones relevant to AES, as named in /proc/cpuinfo
+    std::vector<std::string> instructions;  ///< instruction sets relevant to AES, as named in /proc/cpuinfo
     std::uint64_t memory_bytes = 0;
     std::string os;
     std::string openssl;
-    std::optional<bool> is_virtual;  ///< whether it runs under a hypervisor; none if unknown
+    std::optional<bool> is_virtual;  ///< whether the machine is virtual; none if unknown
 };
 
 /// Command-line options.
@@ -68,7 +68,7 @@ struct Sampled {
 /// An experiment of the run, and its result.
 struct Entry {
     std::string key;
-    std::string paper;  ///< its letter
+    std::string paper;  ///< the paper's letter
     std::string citation, title, question;
     Status status = Status::not_run;
     std::string reason;
@@ -92,7 +92,7 @@ struct Record {
     double seconds = 0;   ///< sum over all experiments
     Machine machine;
     Options options;
-    std::vector<Entry> experiments;  ///< all that were selected, in order
+    std::vector<Entry> experiments;  ///< all selected experiments, in order
 };
 
 /// Throws RecordError if the number of figures does not match the axes, or if two panels, or two series of one panel,
@@ -107,22 +107,21 @@ Record record_from_json(const nlohmann::json& json);
 Record load(const std::filesystem::path& path);
 /// Replaces the file atomically. Throws std::system_error.
 void save(const Record& record, const std::filesystem::path& path);
-/// "-", /dev/stdout, /dev/fd/1 or /proc/self/fd/1.
+/// Returns whether the path is "-", /dev/stdout, /dev/fd/1 or /proc/self/fd/1.
 bool is_standard_output(const std::filesystem::path& path);
-/// Replaces a file's contents with `text` atomically, as save() does; the new file has the permissions of the old file.
-/// A link is kept and refers to the new file. FIFOs, devices and open files named by their descriptor are written
-/// directly.
+/// Replaces a file's contents with `text` atomically, as save() does. The new file has the permissions of the old file.
+/// If `path` is a link, its target is replaced. FIFOs, devices and files named by a descriptor are written directly.
 void replace_file(const std::filesystem::path& path, const std::string& text);
 
-/// Returns the record with figures of six significant digits, without verdicts, which the rules compute again, and
-/// without folder names. A submission of a submission is identical. Throws RecordError, with a remedy, if the figures
-/// cannot be traced to a commit, an experiment failed, or none was measured.
+/// Returns the record for submission: with figures of six significant digits, without folder names, and without
+/// verdicts, which the rules compute again. The submission of a submission is identical to it. Throws RecordError, with
+/// a remedy, if the figures cannot be traced to a commit, an experiment failed, or none was measured.
 Record submission_of(const Record& record);
 
 /// Returns the contents of a submission's file: JSON on one line.
 std::string text_of_submission(const Record& submission);
 
-/// "nvidia-h200-2026-11-23t062601z.json": the machine and the date, in letters, digits and "-".
+/// Returns the machine and the date in letters, digits and "-", such as "nvidia-h200-2026-11-23t062601z.json".
 std::string submission_file_name(const Record& record);
 
 nlohmann::json to_json(const Result& result);

@@ -50,7 +50,7 @@ Reference::Reference(Mode mode, Direction direction, std::span<const std::uint8_
 
 void Reference::run(std::span<const std::uint8_t> iv, std::span<const std::uint8_t> input,
                     std::span<std::uint8_t> output) {
-    constexpr std::size_t most_at_once = std::size_t{1} << 30;  // libcrypto takes lengths as int
+    constexpr std::size_t most_at_once = std::size_t{1} << 30;  // libcrypto's lengths are of type int
     if (input.size() != output.size()) throw std::invalid_argument("output: not as long as the input");
     check(EVP_CipherInit_ex2(context_.get(), nullptr, nullptr, iv.empty() ? nullptr : iv.data(), -1, nullptr),
           "setting an IV");

@@ -56,7 +56,7 @@ std::string for_html(std::string_view text) {
     return out;
 }
 
-/// For example "NVIDIA H200, 2026-11-23", with a mark for --quick.
+/// Returns, for example, "NVIDIA H200, 2026-11-23", followed by ", --quick" for a quick run.
 std::string name_of_column(const nlohmann::json& column) {
     return column["machine"].get<std::string>() + ", " + column["date"].get<std::string>() +
            (column["quick"].get<bool>() ? ", --quick" : "");
@@ -75,7 +75,7 @@ std::string plain_matrix(const nlohmann::json& matrix) {
     return out.append("</table>\n");
 }
 
-/// The summary and every verdict as plain HTML, for readers without JavaScript.
+/// Returns the summary and every verdict as plain HTML, for readers without JavaScript.
 std::string plain_part(const nlohmann::json& summary) {
     const auto text = [](const nlohmann::json& value) { return for_html(value.get<std::string>()); };
     std::string out = "<h1>Published experiments with AES on GPUs, measured again</h1>\n";

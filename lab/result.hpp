@@ -1,5 +1,5 @@
 // The result of an experiment: panels, each of which is a plot and a table, and verdicts on published conclusions.
-// Everything that `warpaes lab` prints, stores, draws and compares is built from these types.
+// `warpaes lab` prints, stores, draws and compares objects of these types.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ struct Axis {
     std::string name;  ///< "input", "throughput"
     std::string unit;  ///< "B", "GB/s"; "" for categories and plain numbers
     Scale scale = Scale::linear;
-    std::vector<double> values;       ///< values of linear and log axes; empty for an axis that only carries results
+    std::vector<double> values;       ///< values of linear and log axes; empty for an axis of results
     std::vector<std::string> labels;  ///< labels of category axes, one per category
     [[nodiscard]] std::size_t size() const { return scale == Scale::category ? labels.size() : values.size(); }
 };
@@ -24,7 +24,7 @@ struct Axis {
 struct Series {
     enum class Role {
         published,  ///< the paper's figure, converted to the panel's unit
-        measured,   ///< measured here, from outputs that were verified
+        measured,   ///< measured on this machine; the output was verified
         baseline,   ///< a reference point: production's kernels, OpenSSL, a plain copy
         model       ///< a computed figure: a fit, the occupancy calculator
     };
@@ -33,7 +33,8 @@ struct Series {
     };
     std::string name;
     Role role = Role::measured;
-    /// One value for each position on `x` (for a surface, `y` rows of `x` values); none where there is no figure.
+    /// One value for each position on `x`, or none if there is no figure. A surface has a row of such values for each
+    /// position on `y`.
     std::vector<std::optional<double>> values;
     std::vector<std::optional<Spread>> spread;  ///< empty, or one for each of `values`
 };
@@ -50,14 +51,14 @@ struct Panel {
     Axis x, y;
     Axis z;  ///< surfaces only
     std::vector<Series> series;
-    std::string note;  ///< notes for readers: what the time includes, and the source of published figures
+    std::string note;  ///< notes for readers, such as the work included in the time and the source of published figures
 };
 
 /// Whether a published conclusion holds on this machine, and why.
 struct Verdict {
     enum class Holds { yes, partly, no, open };
     Holds holds = Holds::open;
-    std::string sentence;  ///< computed from the figures, and quotes the most important of them
+    std::string sentence;  ///< the reason, which quotes the most important figures
     std::string claim;     ///< the `id` of a claim (lab/claims); empty in records from builds without claims
 };
 
@@ -73,7 +74,7 @@ struct Result {
     std::vector<Panel> panels;
     std::vector<Fact> facts;
     std::vector<Verdict> verdicts;   ///< written by lab/claims; experiments leave it empty
-    std::vector<std::string> notes;  ///< omissions on this machine, with reasons
+    std::vector<std::string> notes;  ///< measurements that were omitted on this machine, with reasons
 };
 
 }  // namespace lab

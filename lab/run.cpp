@@ -58,8 +58,8 @@ void run_one(const Experiment& experiment, const Context& context, const Conditi
         entry.status = Status::not_run;
         entry.reason = "interrupted";
     } catch (const std::exception& error) {
-        // A signal also reaches the programs that an experiment started. These programs then fail, and so does the
-        // experiment.
+        // A signal also reaches the programs that the experiment started. If they fail, so does the experiment, but the
+        // cause is the interruption.
         entry.status = conditions.interrupted() ? Status::not_run : Status::failed;
         entry.reason = conditions.interrupted() ? "interrupted" : error.what();
     }
@@ -89,13 +89,13 @@ void TimeLeft::skipped(std::size_t index) {
 }
 
 double TimeLeft::seconds(std::size_t index, double elapsed, double done) const {
-    // The ratio starts with a few assumed seconds that took as long as expected, so that a short first experiment has
-    // little weight.
+    // A few seconds that are assumed to have taken as long as estimated are added to both sums, so that a short first
+    // experiment has little weight.
     constexpr double belief = 5;
     const double factor = (seen_ + belief) / (expected_ + belief);
     double left = 0;
     for (std::size_t i = 0; i < estimates_.size(); ++i) left += i == index ? 0 : estimates_[i] * factor;
-    // The weight of the experiment's own progress report grows with that progress.
+    // The more of the experiment is done, the more its reported progress counts compared with its estimate.
     const double by_estimate = std::max(0.0, estimates_.at(index) * factor - elapsed);
     const double by_share = done > 0 ? elapsed * (1 - done) / done : by_estimate;
     return left + by_estimate * (1 - done) + by_share * done;

@@ -21,7 +21,7 @@ public:
     explicit TimeLeft(std::vector<double> estimates) : estimates_(std::move(estimates)) {}
     /// Records that the experiment is done and took `seconds`.
     void finished(std::size_t index, double seconds);
-    /// Records that the experiment was omitted or deferred, or failed, so its duration is not used for the estimate.
+    /// Records that the experiment was omitted, was deferred or failed. Its duration does not affect the estimate.
     void skipped(std::size_t index);
     /// Remaining seconds. Experiment `index` has run for `elapsed` seconds and completed the share `done`.
     [[nodiscard]] double seconds(std::size_t index, double elapsed, double done) const;
@@ -43,9 +43,9 @@ struct Progress {
 /// The parameters of a run except its record.
 struct Conditions {
     std::span<const Experiment> experiments;  ///< at least the experiments of the record
-    Context context;                          ///< passed to each experiment, with its own callbacks
+    Context context;                          ///< passed to each experiment, with callbacks for that experiment
     std::string no_gpu = "there is no GPU";   ///< reason, if context.gpu is -1
-    GpuReader state;                          ///< reads the GPU's state; empty: it stays unknown
+    GpuReader state;                          ///< reads the GPU's state; empty: the state is unknown
     std::filesystem::path path;               ///< where the record is stored
     /// Time limit of this call. An experiment whose estimate exceeds the remaining time is not started, unless it is
     /// the first experiment of the call. An experiment that is still running at the limit is interrupted. None: no
@@ -59,10 +59,10 @@ struct Conditions {
 /// Creates a record without results.
 Record make_record(std::span<const Experiment> experiments, Machine machine, Options options);
 
-/// Runs every experiment that has not run or has failed. Returns true if all of them were executed, false after an
-/// interrupt or if the time limit did not suffice; the stored record lists the remaining experiments, and another call
-/// continues with it. Throws std::system_error if the record cannot be stored, RecordError if it names an unknown
-/// experiment.
+/// Runs every experiment that has not run or has failed. Returns true if all of them were executed, and false after an
+/// interrupt or if the time limit did not suffice. In the latter cases, another call with the stored record runs the
+/// remaining experiments. Throws std::system_error if the record cannot be stored, and RecordError if the record names
+/// an unknown experiment.
 bool run(Record& record, const Conditions& conditions);
 
 }  // namespace lab

@@ -49,8 +49,8 @@ private:
     warpaes::Message message_;
 };
 
-/// An input file, its text, and the expected output. A shorter file is a prefix of this file, and its output is a
-/// prefix of `expected`.
+/// The longest input file, its text, and its expected output. Every shorter file is a prefix of this file, and the
+/// shorter file's output is a prefix of `expected`.
 struct Texts {
     File input, output;
     std::vector<std::uint8_t> plain, expected, key;
@@ -121,7 +121,7 @@ Surfaces measure_surfaces(const Context& context, double most_done) {
         surfaces.buffers = lengths(1 << 10, 8, 32 << 20, context.most_bytes);
     }
     const std::uint64_t longest = surfaces.files.back();
-    // There are hundreds of points, and most of them are short.
+    // There are hundreds of points, and most of them take little time.
     const Effort effort = context.quick ? Effort{3, 5, 0.002} : Effort{3, 15, 0.01};
 
     const double points = static_cast<double>(6 * surfaces.buffers.size() * surfaces.files.size());

@@ -15,21 +15,21 @@
 
 namespace lab {
 
-/// ECB with one key in one direction, in the cipher's own buffer.
+/// Encrypts or decrypts its own buffer in ECB with one key.
 class BufferCipher {
 public:
     virtual ~BufferCipher() = default;
     /// Returns the buffer, which holds the input before the call and the output afterwards.
     virtual std::span<std::uint8_t> buffer() = 0;
-    /// Processes the first `bytes` bytes of the buffer, whole blocks, in place. The work is complete when the function
-    /// returns.
+    /// Processes the first `bytes` bytes of the buffer in place and waits until they are done. `bytes` is a multiple of
+    /// 16.
     virtual void run(std::size_t bytes) = 0;
 };
 
 /// One of the implementations that [D] compares.
 struct Implementation {
     const char* name;
-    /// `key`: 16, 24 or 32 bytes; `buffer_bytes`: whole blocks.
+    /// `key` has 16, 24 or 32 bytes. `buffer_bytes` is a multiple of 16.
     std::unique_ptr<BufferCipher> (*make)(const Context& context, std::span<const std::uint8_t> key,
                                           Direction direction, std::size_t buffer_bytes);
 };
@@ -38,7 +38,7 @@ extern const Implementation in_plain_cpp;  ///< T-tables, one thread
 extern const Implementation with_aes_ni;   ///< production's `aesni` backend, one thread
 extern const Implementation on_cuda;       ///< [D]'s kernel, copies included; lab/experiments/d_surfaces.cpp
 
-/// The seconds to read, encrypt or decrypt, and write a file, buffer by buffer.
+/// The seconds that it takes to read a file, encrypt or decrypt it, and write it, buffer by buffer.
 struct Surface {
     std::string implementation;
     unsigned key_bits;
@@ -47,10 +47,10 @@ struct Surface {
 };
 
 struct Surfaces {
-    std::vector<std::uint64_t> files, buffers;  ///< lengths, bytes
+    std::vector<std::uint64_t> files, buffers;  ///< lengths in bytes
     std::vector<std::string> implementations;   ///< implementations that can run here
-    std::vector<Surface> list;                  ///< surfaces for each implementation, key size and direction
-    std::vector<std::string> notes;             ///< omissions, with reasons
+    std::vector<Surface> list;                  ///< one for each implementation, key size and direction
+    std::vector<std::string> notes;             ///< implementations that were omitted, with reasons
     std::string place;                          ///< where the files were: "a tmpfs", "a disk"
 
     [[nodiscard]] const Surface& of(const std::string& implementation, unsigned key_bits, Direction direction) const;

@@ -14,11 +14,11 @@ namespace {
 
 constexpr std::size_t guard = 4096;
 constexpr std::uint8_t poison_byte = 0xc3;
-/// Launches on a short text are timed together, up to `most_launches` of them or `timed_bytes` bytes in total, to
-/// exceed the resolution of events.
+/// Launches on a short text are timed together, so that their time is long compared with the resolution of events: at
+/// most `most_launches` launches, and at most about `timed_bytes` bytes in total.
 constexpr std::size_t timed_bytes = std::size_t{1} << 20, most_launches = 8;
-/// Bytes that the GPU fills before the clock starts, about 0.1 ms, so that the host has enqueued all launches when the
-/// GPU reaches the first. Omitted for the short texts of tests.
+/// The GPU fills this many bytes before the clock starts, which takes about 0.1 ms, so that the host has enqueued all
+/// launches before the first begins. The fill is omitted for the short texts of tests.
 constexpr std::size_t ahead_bytes = std::size_t{256} << 20, least_for_ahead = std::size_t{1} << 20;
 
 }  // namespace

@@ -16,13 +16,13 @@ namespace lab {
 /// Selects the experiment's GPU for this thread. Throws LeftOut if there is none, or if a thread block cannot have
 /// `shared_bytes` of shared memory.
 void use_gpu(const Context& context, std::size_t shared_bytes = 0);
-/// Shared memory for four tables with a copy for each bank, with some margin.
+/// Number of bytes of shared memory for four tables with a copy for each bank, and some margin.
 inline constexpr std::size_t shared_for_copies = 140 * 1024;
 
-/// `bytes`, limited to what the context allows, in whole blocks.
+/// Returns `bytes` or the context's limit, whichever is less, rounded down to whole blocks.
 std::size_t allowed(const Context& context, std::size_t bytes);
 
-/// 256 threads per thread block; 1024 with a copy of the tables for each bank.
+/// Returns thread blocks of 256 threads, or of 1024 threads for variants with a copy of the tables for each bank.
 constexpr gpu::Geometry usual_geometry(const gpu::Variant& variant) {
     return {variant.tables == gpu::TableMemory::replicated ? 1024u : 256u, 0};
 }
@@ -34,7 +34,7 @@ public:
     /// Enqueues the work on the trial's stream.
     using Work = std::function<void(const std::uint8_t* input, std::uint8_t* output, std::size_t bytes)>;
 
-    /// `bytes`: at least 16.
+    /// `bytes` is at least 16.
     Trial(const gpu::Cipher& cipher, std::size_t bytes);
 
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
@@ -49,25 +49,25 @@ public:
     [[nodiscard]] Work variant(const gpu::Variant& v) const { return variant(v, usual_geometry(v)); }
     /// Returns production's kernels, called through the ABI.
     [[nodiscard]] Work production(const Context& context) const;
-    /// Returns the bitsliced cipher of <warpaes/device.cuh>; AES-128 encryption.
+    /// Returns AES-128 encryption with the bitsliced cipher of <warpaes/device.cuh>.
     [[nodiscard]] Work bitsliced() const;
 
-    /// Returns the counter mode with a cached first round; AES-128 in CTR.
+    /// Returns AES-128 in CTR with a cached first round.
     [[nodiscard]] Work cached_counter() const;
 
-    /// Returns [G]'s third scheme with 4 or 8 blocks per group; AES-128 encryption in ECB.
+    /// Returns AES-128 encryption in ECB with [G]'s third scheme and 4 or 8 blocks per group.
     [[nodiscard]] Work grouped(unsigned blocks_of_group) const;
 
     /// Enqueues `work` on the whole text.
     void enqueue(const Work& work) const { work(input_.get(), output_.get(), bytes_); }
-    /// Runs `work` on the first `bytes` bytes. Throws Mismatch, with `what`, unless the output equals the expected one
-    /// and nothing is written beyond it.
+    /// Runs `work` on the first `bytes` bytes. Throws Mismatch, with `what`, if the output differs from the expected
+    /// output, or if bytes after it are written.
     void verify(const std::string& what, const Work& work, std::size_t bytes) const;
-    /// Verifies the work, then measures GB/s by events around launches. Several short launches are timed together.
+    /// Verifies the work, and then measures GB/s with events around the launches. Short launches are timed together.
     [[nodiscard]] Summary speed(const Effort& effort, const std::string& what, const Work& work,
                                 std::size_t bytes) const;
 
-    /// A subject of a comparison.
+    /// One of the works that are compared.
     struct Subject {
         std::string name;
         Work work;
@@ -78,7 +78,7 @@ public:
     /// Returns a callback that maps shares to the range `from` to `to` of an experiment's progress.
     static Told part_of(const Context& context, double from, double to);
 
-    /// Returns the speed() of several subjects, measured in turn.
+    /// Returns the speed() of each subject. The subjects are sampled in turn.
     [[nodiscard]] std::vector<Summary> speeds(const Effort& effort, const std::vector<Subject>& subjects,
                                               std::size_t bytes, const Told& told) const;
     /// Returns the speed of each variant with the best thread-block size among `threads`. Variants with a copy of the

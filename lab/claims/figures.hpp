@@ -11,7 +11,7 @@
 
 namespace lab {
 
-/// The record lacks a figure that a verdict needs.
+/// Thrown if the record lacks a figure that a verdict needs.
 class Missing : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -35,7 +35,7 @@ public:
     [[nodiscard]] Figure operator[](std::size_t i) const;
     [[nodiscard]] Figure at(double x) const;
     [[nodiscard]] Figure at(const std::string& label) const;
-    /// The figure of a surface in this column and row.
+    /// Returns the figure of a surface in this column and row.
     [[nodiscard]] Figure at(std::size_t column, std::size_t row) const { return (*this)[row * columns() + column]; }
     [[nodiscard]] std::size_t columns() const { return panel_->x.size(); }
     [[nodiscard]] std::size_t rows() const { return panel_->y.size(); }
@@ -72,8 +72,8 @@ Ratio over(const Figure& a, const Figure& b);
 /// Returns the mean of ratios at several positions.
 Ratio mean(const std::vector<Ratio>& ratios);
 
-/// Returns the range to expect from another run of the same experiment: at least from `value` / 1.05 to `value` * 1.05.
-/// Rules that compare a figure, or a ratio of figures, with a threshold use this range.
+/// Returns the range in which another run of the same experiment is expected to be: at least from `value` / 1.05 to
+/// `value` * 1.05. Rules that compare a figure, or a ratio of figures, with a threshold use this range.
 Figure in_another_run(const Figure& figure);
 inline Figure in_another_run(double value) {
     return in_another_run(Figure{value, value, value});
@@ -83,22 +83,25 @@ using Holds = Verdict::Holds;
 
 /// Speeds that differ by less than this share count as equal.
 inline constexpr double tie = 0.015;
-/// Returns the result of a rule at both ends of a ratio's range; open if they differ. The rule must be monotonic.
+/// Returns the result of a rule at both ends of a ratio's range, or `open` if the results differ. The rule must be
+/// monotonic.
 Holds at_both_ends(const Ratio& ratio, const std::function<Holds(double)>& rule);
-/// For "A is faster by this much": yes for at least two thirds of the published gain, in part for a smaller gain, no if
-/// A is tied or slower. `published` of 1.63 means 63 % faster, and 1 means that no figure was published.
+/// Judges "A is faster by this much": `yes` for at least two thirds of the published gain, `partly` for a smaller gain,
+/// `no` if A is tied or slower. A `published` of 1.63 means 63 % faster, and 1 means that no gain was published.
 Holds by_gain(const Ratio& ratio, double published = 1);
-/// For "it hardly matters": yes within 5 %, in part within 15 %; open if the range covers more than one of these.
+/// Judges "it hardly matters": `yes` if the figures differ by at most 5 %, `partly` if by at most 15 %, otherwise `no`,
+/// and `open` if the range of the ratio allows more than one of these verdicts.
 Holds by_sameness(const Ratio& ratio);
 
-/// For a statement with two parts: open if either part is open, the common verdict if both agree, and otherwise in
-/// part.
+/// Judges a statement with two parts: `open` if either part is open, the common verdict if both agree, and otherwise
+/// `partly`.
 inline Holds together(Holds a, Holds b) {
     return a == Holds::open || b == Holds::open ? Holds::open : a == b ? a : Holds::partly;
 }
 
 enum class Order { behind, even, ahead, unclear };
-/// Returns `even` for figures within a tie, and `unclear` if the order depends on the spread.
+/// Returns the order of `a` relative to `b`: `even` if they differ by less than a tie, and `unclear` if the order
+/// depends on the spread.
 Order order_of(const Figure& a, const Figure& b);
 
 /// Counts the positions at which a condition holds, and the positions at which the result depends on the spread.
@@ -111,21 +114,21 @@ struct Count {
     }
     /// Adds the results of `so` at both ends of the figure's range.
     void add_at_both_ends(const Figure& f, bool (*so)(double)) { add(so(f.low), so(f.low) != so(f.high)); }
-    /// Counts positions that are ahead by more than a tie.
+    /// Counts a position if it is ahead by more than a tie.
     void add_ahead(Order order) { add(order == Order::ahead, order == Order::unclear); }
     void add_behind(Order order) { add(order == Order::behind, order == Order::unclear); }
-    /// Counts positions that are ahead or a tie. An unclear order counts as a tie.
+    /// Counts a position if it is ahead or tied. An unclear order counts as a tie.
     void add_not_behind(Order order) { add(order != Order::behind); }
 };
-/// For "everywhere": yes if the condition holds at all positions, in part if it holds at more than half; open if the
-/// result depends on the spread.
+/// Judges "everywhere": `yes` if the condition holds at all positions, `partly` if it holds at more than half of them,
+/// and `open` if the verdict depends on the spread.
 Holds by_count(const Count& count);
 
-/// Ranks of figures, 1 for the largest. A figure within 1 % of the next larger figure is a tie; tied figures share
-/// their mean rank.
+/// Returns the ranks of figures; the largest figure has rank 1. Figures within 1 % of the next larger figure are tied
+/// with it, and tied figures share their mean rank.
 std::vector<double> places(const std::vector<double>& values);
-/// Spearman's coefficient for two lists of ranks, with the 95 % interval from Fisher's transformation with Fieller's
-/// variance, 1.06 / (n - 3).
+/// Returns Spearman's coefficient for two lists of ranks, with the 95 % interval from Fisher's transformation and
+/// Fieller's variance, 1.06 / (n - 3).
 Ratio rank_correlation(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace lab

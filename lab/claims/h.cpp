@@ -12,8 +12,8 @@ namespace harrison = published::harrison;
 
 constexpr const char* reads_title = "Reads a clock and multiprocessor";
 
-/// For "much faster than both": yes if the subject is at least twice as fast as both others, in part if it is faster
-/// than both.
+/// Judges "much faster than both", given the ratios to both others: `yes` if both are at least 2, `partly` if the
+/// subject is faster than both others.
 Holds by_large_margin(const Ratio& a, const Ratio& b) {
     return at_both_ends({std::min(a.value, b.value), std::min(a.low, b.low), std::min(a.high, b.high)}, [](double x) {
         return x >= 2 ? Holds::yes : x >= 1 + tie ? Holds::partly : Holds::no;
@@ -191,7 +191,7 @@ Verdict over_cpu_with(const Figures& figures) {
                                fastest_thread(figures, ctr.with)));
 }
 
-/// Verdict on the data model's overhead with transfers, in per cent, at the message sizes that [H] reports.
+/// Returns the verdict on the data model's overhead with transfers, in per cent, at the message sizes that [H] reports.
 Verdict overhead(const Figures& figures, std::initializer_list<std::pair<double, double>> published) {
     const Row cost = figures.row("H.overhead", "Overhead of many messages", "[H]'s model, with transfers");
     std::string said;

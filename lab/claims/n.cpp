@@ -34,7 +34,8 @@ std::string published(int a, int b) {
     return experiments::how_fast(then(a, b), 1);
 }
 
-/// "A, 254 GB/s, is 46 % faster than B, 174 GB/s (published: 31 % faster)."
+/// Returns the verdict on "A is faster than B", with a sentence such as "A, 254 GB/s, is 46 % faster than B, 174 GB/s
+/// (published: 31 % faster)."
 Verdict by_pair(const std::string& a, const Figure& of_a, const std::string& b, const Figure& of_b, int pa, int pb) {
     const Ratio r = over(of_a, of_b);
     return verdict(by_gain(r, then(pa, pb)), fmt::format("{}, {}, is {} {}, {} (published: {}).", a, gb_per_s(of_a),

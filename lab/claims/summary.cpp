@@ -25,9 +25,8 @@ json figures_of(const Row& row) {
 /// A competitor of the GPU for one location of the data.
 struct Against {
     std::string name;            ///< "all 16 threads of the CPU"
-    std::optional<double> from;  ///< the smallest size at which the GPU is ahead; none if there is no such size
-                                 ///< measured
-    std::string speed;           ///< with the longest text
+    std::optional<double> from;  ///< the GPU is ahead from this size on; none if it is not ahead at the largest size
+    std::string speed;           ///< the competitor's speed with the longest text
 };
 
 /// A location of the data, and the sizes at which the GPU is faster for data in this location.

@@ -267,7 +267,7 @@ Verdict contenders_ctr(const Figures& figures) {
     return contenders(figures, "CTR");
 }
 
-/// The |t| above which a difference is beyond chance, and the |t| above which it is beyond doubt.
+/// The |t| above which a difference is not attributed to chance, and the |t| above which it is certain.
 constexpr double chance = 4.5, doubt = 10;
 
 constexpr std::initializer_list<const char*> text_and_key{"text", "key"};

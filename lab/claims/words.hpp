@@ -21,14 +21,14 @@ using Kind = Claim::Kind;
 inline std::string gb_per_s(const Figure& f) {
     return experiments::gb_per_s(f.value);
 }
-/// "30 % faster than", "as fast as".
+/// Returns, for example, "30 % faster than" or "as fast as".
 inline std::string compared(const Ratio& r) {
     return experiments::compared(r.value, 1);
 }
 inline std::string size_of(double bytes) {
     return size_name(static_cast<std::size_t>(bytes));
 }
-/// "57 %"; "0 %", not "-0 %".
+/// Formats 0.57 as "57 %", and small negative shares as "0 %" instead of "-0 %".
 inline std::string percent(double share) {
     const double whole = std::round(100 * share);
     return fmt::format("{:.0f} %", whole == 0 ? 0 : whole);
@@ -39,7 +39,7 @@ inline Verdict verdict(Holds holds, std::string sentence) {
 inline Holds all_or_most(std::size_t with, std::size_t of) {
     return with == of ? Holds::yes : 2 * with > of ? Holds::partly : Holds::no;
 }
-/// For a statement with two parts that must both hold.
+/// Judges a statement with two parts that must both hold.
 inline Holds less_of(Holds a, Holds b) {
     if (a == Holds::open || b == Holds::open) return Holds::open;
     return std::max(a, b);  // the enumerators are ordered yes, partly, no
@@ -57,7 +57,7 @@ inline Figure worst_figure(std::span<const Figure> figures) {
     return *std::min_element(figures.begin(), figures.end(),
                              [](const Figure& a, const Figure& b) { return a.value < b.value; });
 }
-/// Yes if the best figure is ahead of both ends of a row, in part if it is ahead of only one end.
+/// Returns `yes` if the best figure is ahead of both ends of a row, and `partly` if it is ahead of only one end.
 inline Holds by_both_ends_behind(const Row& row) {
     const Figure best = row[row.best()];
     const Order first = order_of(best, row[0]), last = order_of(best, row[row.size() - 1]);

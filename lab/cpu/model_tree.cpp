@@ -54,7 +54,7 @@ std::vector<double> solve(std::vector<std::vector<double>> a, std::vector<double
         std::optional<std::size_t> pivot;
         for (std::size_t i = 0; i < n; ++i) {
             constexpr double least_share =
-                1e-9;  // if less of an attribute's variance than this is left, it is rounding error
+                1e-9;  // a smaller remaining share of an attribute's variance is rounding error
             if (used[i] || a[i][i] <= least_share * scale[i]) continue;
             if (!pivot || a[i][i] / scale[i] > a[*pivot][*pivot] / scale[*pivot]) pivot = i;
         }
@@ -79,7 +79,7 @@ struct Split {
     double reduction;
 };
 
-/// Returns the split that reduces the deviation most; none if no attribute varies.
+/// Returns the split that reduces the deviation most, or none if no attribute varies.
 std::optional<Split> best_split(const Examples& examples, const Rows& rows) {
     std::optional<Split> best;
     for (std::size_t attribute = 0; attribute < examples.attributes[rows[0]].size(); ++attribute) {
@@ -97,8 +97,8 @@ std::optional<Split> best_split(const Examples& examples, const Rows& rows) {
     return best;
 }
 
-/// Returns the linear model over the attributes `use`. Attributes are dropped one by one as long as the estimated error
-/// does not grow.
+/// Returns a linear model of the attributes `use`. Removes attributes one by one as long as the estimated error does
+/// not grow.
 LinearModel fit_simplified(const Examples& examples, const Rows& rows, std::set<std::size_t> use) {
     const auto fit = [&](const std::set<std::size_t>& attributes) {
         const Rows list(attributes.begin(), attributes.end());

@@ -4,8 +4,8 @@
 // A node is split at the point that reduces the standard deviation of the targets most. Each inner node gets a linear
 // model of the attributes that its subtree tests. Attributes are removed as long as the estimated error does not grow.
 // The error of a model with v parameters on n examples is its mean absolute residual times (n + v) / (n - v). A subtree
-// that is not better than the model of its root becomes a leaf. A prediction passes from a leaf to the root, and the
-// model of each node on this path smooths it.
+// that is not better than the model of its root becomes a leaf. A prediction starts at a leaf and is smoothed with the
+// model of each node on the path to the root.
 #pragma once
 
 #include <cstddef>
@@ -69,8 +69,8 @@ private:
 
 /// The quality of predictions for examples that were not used in training.
 struct Quality {
-    double relative_absolute_error = 0;  ///< sum of |error| over the same sum for predicting the mean
-    double r_squared = 0;                ///< 1 - sum of squared errors over the same sum for predicting the mean
+    double relative_absolute_error = 0;  ///< sum of |error|, divided by this sum if every prediction is the mean
+    double r_squared = 0;  ///< 1 - sum of squared errors, divided by this sum if every prediction is the mean
     std::vector<double> predictions;  ///< prediction for each example, by a tree that was trained without that example
 };
 /// `folds` is at least 2 and at most the number of examples. The assignment to folds is deterministic.

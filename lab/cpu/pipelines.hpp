@@ -11,14 +11,14 @@
 
 namespace lab {
 
-/// Processes a chunk in place. It is called for each chunk, in file order.
+/// Processes a chunk in place. The function is called for every chunk, in file order.
 using ChunkWork = std::function<void(std::span<std::uint8_t> chunk)>;
 
 /// One thread reads, works and writes, chunk by chunk.
 void run_by_one_thread(const File& input, const File& output, std::size_t chunk_bytes, const ChunkWork& work);
 
-/// A reader, a worker and a writer thread share `buffers` chunks (at least one). An exception in any thread is rethrown
-/// here.
+/// A reader thread, a worker thread and a writer thread share `buffers` chunks (at least one). An exception in any of
+/// these threads is rethrown to the caller.
 void run_by_three_threads(const File& input, const File& output, std::size_t chunk_bytes, std::size_t buffers,
                           const ChunkWork& work);
 

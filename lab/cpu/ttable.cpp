@@ -41,7 +41,7 @@ std::uint64_t passes_of(const std::array<std::uint32_t, lanes>& indices) {
     return static_cast<std::uint64_t>(most);
 }
 
-/// Row i of a new column comes from the column `step` * i positions further on: `step` is 1 for ShiftRows and 3 for its
+/// Row i of new column c comes from old column c + `step` * i modulo 4. `step` is 1 for ShiftRows and 3 for its
 /// inverse.
 template <unsigned step>
 void run(const std::uint32_t* keys, int rounds, const Tables& tables, const std::array<std::uint8_t, 256>& last,

@@ -12,7 +12,7 @@
 
 namespace lab {
 
-/// ECB with one key in one direction.
+/// Encrypts or decrypts in ECB with one key.
 class TTableCipher {
 public:
     /// `key`: 16, 24 or 32 bytes; otherwise throws std::invalid_argument.
@@ -28,9 +28,9 @@ private:
 };
 
 /// Returns the number of shared-memory passes that a GPU needs for the table lookups of a warp, excluding the last
-/// round. Each of the 32 lanes encrypts one block of `text` (512 bytes) with a single copy of the tables. A lookup
-/// takes as many passes as there are different words to read in its busiest bank (of 32). `key`: 16, 24 or 32 bytes;
-/// otherwise throws std::invalid_argument.
+/// round. Each of the 32 lanes encrypts one block of `text` (512 bytes), and all lanes use the same copy of the tables.
+/// A lookup takes as many passes as the number of different words that it reads in the busiest of the 32 banks. Throws
+/// std::invalid_argument unless `key` has 16, 24 or 32 bytes.
 std::uint64_t shared_memory_passes(std::span<const std::uint8_t> key, std::span<const std::uint8_t, 512> text);
 
 }  // namespace lab

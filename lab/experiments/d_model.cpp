@@ -89,7 +89,7 @@ Panel measured_beside_model(const Surfaces& surfaces, const Model& model) {
     return panel;
 }
 
-/// The speed of `a` divided by the speed of `b`, measured and predicted.
+/// Returns a panel with the speed of `a` divided by the speed of `b`, measured and predicted.
 Panel ratio_panel(const Surfaces& surfaces, const Model& a, const Model& b) {
     Panel panel =
         surface_panel(surfaces, fmt::format("{} against {}", a.implementation, b.implementation),

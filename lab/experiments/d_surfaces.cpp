@@ -40,8 +40,8 @@ Panel panel_of(const Surfaces& surfaces, unsigned key_bits, Direction direction)
     return panel;
 }
 
-/// Processor seconds of the whole machine per gigabyte while each implementation encrypts a full buffer repeatedly; no
-/// file is involved.
+/// Returns the processor seconds of the whole machine per gigabyte while each implementation repeatedly encrypts a full
+/// buffer, without files.
 Panel processor_seconds_of(const Context& context, const Surfaces& surfaces) {
     Panel panel{"Processor seconds a gigabyte",
                 Panel::Kind::bars,
@@ -62,7 +62,7 @@ Panel processor_seconds_of(const Context& context, const Surfaces& surfaces) {
             context.check();
             double bytes = 0, seconds = 0;
             const double before = processor_seconds().value_or(0);
-            // Processor time is counted in ticks of a hundredth of a second, so each sample runs long enough.
+            // Processor time is counted in ticks of 0.01 s, so each sample lasts many ticks.
             while (seconds < (context.quick ? 0.1 : 1)) {
                 seconds += time_of([&] { cipher->run(buffer); });
                 bytes += static_cast<double>(buffer);

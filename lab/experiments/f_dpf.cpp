@@ -83,7 +83,7 @@ Result run_dpf(const Context& context) {
             add(series[g], rate(static_cast<double>(batch), seconds[g]));
         }
     }
-    // The README of [F]'s code reports them for 2^14, 2^16, 2^18 and 2^20 entries.
+    // The README of [F]'s code reports these rates for 2^14, 2^16, 2^18 and 2^20 entries.
     constexpr std::array<double, 4> of_aes{23954, 6131, 1443, 379}, of_chacha{75679, 22433, 5830, 1424};
     Series aes = published("AES-128, published", {}), chacha = published("ChaCha20, published", {});
     for (const unsigned depth : depths) {

@@ -22,8 +22,8 @@ struct Place {
 /// Returns the folders that exist. Adds a note for each missing folder, and throws LeftOut if none exists.
 std::vector<Place> places_of(const Context& context, std::vector<std::string>& notes);
 
-/// Returns the `sizes` that the context allows and that leave enough space: `files` + 1 files in each place, and
-/// `files` + 4 times the size in free memory. Throws LeftOut if none fits.
+/// Returns those of `sizes` that the context allows, of which `files` + 1 files fit in each place and `files` + 4
+/// copies fit in free memory. Throws LeftOut if there is none.
 std::vector<std::uint64_t> fitting(const Context& context, const std::vector<Place>& places,
                                    std::vector<std::uint64_t> sizes, std::uint64_t files);
 
@@ -37,8 +37,8 @@ std::optional<Panel> measure_streams_on_a_disk(const Context& context, std::span
 /// Returns none without a disk.
 std::optional<Panel> measure_kernels_on_a_disk(const Context& context);
 
-/// A work function for sample(): returns the seconds of `work`, and calls `verify` after the first call, which sample()
-/// does not count (lab/measure.hpp). Throws Interrupted if the run was interrupted.
+/// Returns a work function for sample(). The function returns the seconds of `work`, and also calls `verify` in its
+/// first call, which sample() does not count (lab/measure.hpp). It throws Interrupted if the run was interrupted.
 std::function<double()> verified_once(const Context& context, std::function<double()> work,
                                       std::function<void()> verify);
 

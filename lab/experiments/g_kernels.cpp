@@ -63,7 +63,7 @@ constexpr std::array<const char*, 3> scheme_names{"1: a thread a block, text mov
 
 // ------------------------------------------------------------------------------------------------------------ schemes
 
-/// The third scheme with groups that exit after 1, 4 and 8 blocks, and the second scheme.
+/// Measures the third scheme with groups that exit after 1, 4 and 8 blocks, and the second scheme.
 Panel measure_groups(const Context& context, const std::vector<std::size_t>& over) {
     const Trial trial({}, over.back());
     Panel panel = lines("The third scheme by blocks a group", sizes("text", over), throughput(),

@@ -38,7 +38,7 @@ std::vector<double> input_sizes(const Context& context, std::size_t wanted) {
     return list;
 }
 
-/// Candidate chunk sizes and lane counts for a text.
+/// Returns candidate chunk sizes and lane counts for a text.
 std::vector<gpu::Chunks> cuts(std::size_t bytes, std::size_t room) {
     std::vector<gpu::Chunks> list;
     const auto add = [&](std::size_t chunk, unsigned lanes) {

@@ -66,7 +66,7 @@ warpaes::Message whole_message(const warpaes::Key& key, const Messages& messages
 /// Number of calls per sample, enough to measure continuous work.
 constexpr unsigned calls = 8;
 
-/// Average seconds of `calls` calls enqueued back to back on a stream, by the host's clock.
+/// Returns the average seconds of `calls` calls enqueued back to back on a stream, by the host's clock.
 double one_message(const warpaes::Engine& engine, const warpaes::Key& key, const Messages& messages,
                    const gpu::Stream& stream) {
     const warpaes::Message message = whole_message(key, messages);
@@ -78,7 +78,7 @@ double one_message(const warpaes::Engine& engine, const warpaes::Key& key, const
 }
 
 /// Returns the seconds of the data model's kernel by events. An idle GPU is slow to start, so an uncounted launch
-/// precedes the timed one.
+/// precedes the timed launch.
 double kernel_alone(const gpu::PayloadOnDevice& payload, const Messages& messages, const gpu::Stream& stream,
                     gpu::ThreadMapping mapping = gpu::ThreadMapping::natural) {
     const auto run = [&] { payload.run(messages.input(), messages.output(), mapping, {}, stream); };

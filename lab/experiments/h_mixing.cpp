@@ -34,7 +34,7 @@ struct Message {
 };
 using List = std::vector<Message>;
 
-/// The paper's messages, or the same share of each kind. 32 periods contain all messages.
+/// The paper's messages (32 periods), or the same fraction of each kind (fewer periods).
 struct Messages32 {
     List longs, shorts, serials;
 };
@@ -60,8 +60,8 @@ Messages32 all_messages(std::uint64_t periods) {
     return m;
 }
 
-/// Orders 1 and 2. Thirty-two serial messages alternating with 31 short ones make 1,024 threads: 32 groups of 32
-/// threads with one serial message each. `spread` means that the long messages are distributed among them.
+/// Orders 1 and 2. 32 serial messages that alternate with 31 short messages make 1,024 threads: 32 groups of 32 threads
+/// with one serial message each. `spread` means that the long messages are distributed among the other messages.
 List one_in_each_group(const Messages32& m, bool spread) {
     List list;
     auto next_long = m.longs.begin(), next_short = m.shorts.begin();
@@ -69,7 +69,7 @@ List one_in_each_group(const Messages32& m, bool spread) {
         list.push_back(m.serials[i]);
         const std::size_t in_period = i % group;
         if (in_period != group - 1) list.push_back(*next_short++);
-        // There are 960 long messages for 1,024 serial ones.
+        // There are 960 long messages for 1,024 serial messages.
         if (spread && in_period < m.longs.size() * group / m.serials.size()) list.push_back(*next_long++);
     }
     list.insert(list.end(), next_long, m.longs.end());

@@ -20,7 +20,7 @@ struct NamedMode {
     const char* name;
 };
 
-/// Messages of one mode and size, AES-128.
+/// AES-128 messages of equal length in one mode.
 struct Shape {
     Mode mode = Mode::ctr;
     std::uint64_t count = 1;

@@ -37,7 +37,7 @@ std::string how(std::size_t bytes) {
         size_name(bytes));
 }
 
-/// Speeds of the variants with their best thread-block sizes, measured in turn.
+/// Returns the speeds of the variants with their best thread-block sizes, measured in turn.
 std::vector<Summary> best_speeds(const Context& context, const Trial& trial, std::span<const gpu::Variant> variants) {
     return trial.best_speeds(effort(context.quick), variants, thread_counts, Trial::part_of(context, 0, 0.95));
 }

@@ -83,7 +83,7 @@ private:
     int output_;
 };
 
-/// A different offset each time, so that cached data from earlier ranges does not help.
+/// Returns a different offset each time, so that cached data from earlier ranges does not help.
 class Offsets {
 public:
     explicit Offsets(std::uint64_t room) : room_(room) {}

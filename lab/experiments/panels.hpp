@@ -48,13 +48,13 @@ inline Panel lines(std::string title, Axis x, Axis y, std::string note) {
     return {std::move(title), Panel::Kind::lines, std::move(x), std::move(y), {}, {}, std::move(note)};
 }
 
-/// "1.8 times" and "14 times".
+/// Formats a factor as "1.8 times" or "14 times".
 inline std::string times(double factor) {
     return factor < 9.95 ? fmt::format("{:.1f} times", factor) : fmt::format("{:.0f} times", factor);
 }
-/// Speeds whose ratio is below this count as equal.
+/// Speeds that differ by less than this factor count as equal.
 inline constexpr double same_within = 1.015;
-/// "30 % faster", "20 % slower", "as fast", "5.2 times as fast".
+/// Compares speed `a` with speed `b`: "30 % faster", "20 % slower", "as fast" or "5.2 times as fast".
 inline std::string how_fast(double a, double b) {
     const double percent = (a / b - 1) * 100;
     if (percent >= 100) return times(a / b) + " as fast";
@@ -67,11 +67,11 @@ inline std::string compared(double a, double b) {
     const std::string how = how_fast(a, b);
     return how + (how.ends_with('t') ? " as" : " than");
 }
-/// "35.2 GB/s" and "812 GB/s".
+/// Formats a rate as "35.2 GB/s" or "812 GB/s".
 inline std::string gb_per_s(double rate) {
     return rate < 99.95 ? fmt::format("{:.3g} GB/s", rate) : fmt::format("{:.0f} GB/s", rate);
 }
-/// "64 KiB"
+/// Formats 65536 as "64 KiB".
 inline std::string size_name(std::size_t bytes) {
     if (bytes >= 1u << 30 && bytes % (1u << 30) == 0) return fmt::format("{} GiB", bytes >> 30);
     if (bytes >= 1u << 20 && bytes % (1u << 20) == 0) return fmt::format("{} MiB", bytes >> 20);

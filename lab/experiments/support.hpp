@@ -31,13 +31,13 @@ std::size_t room_for(const Context& context, std::size_t wanted);
 /// allow it.
 std::size_t kernel_text_bytes(const Context& context);
 
-/// Returns the sizes `from`, `from * factor`, … and finally `to`; none longer than the context allows, but at least
-/// one.
+/// Returns the sizes `from`, `from * factor`, … and finally `to`, except sizes that the context does not allow. If it
+/// allows none, returns only `from`.
 std::vector<double> sizes(const Context& context, std::size_t from, std::size_t to, std::size_t factor);
 
 /// Returns a variant's name in panels.
 std::string label_of(const gpu::Variant& variant);
-/// Returns a logarithmic axis in GB/s, for rates that begin very low.
+/// Returns a logarithmic axis in GB/s, for rates that differ by several orders of magnitude.
 Axis wide_throughput();
 /// Returns the `values` of a paper in Gbit/s, converted to GB/s and padded with none up to `size`, because a panel's x
 /// may be longer.
@@ -62,10 +62,11 @@ std::size_t quickest(const std::vector<std::function<double()>>& works);
 /// they may be in host memory that the CPU reads slowly.
 class Text {
 public:
-    /// AES-128 encryption. `mode` is ECB or CTR, so a prefix of the text encrypts to a prefix of the ciphertext.
+    /// Encrypts the text with AES-128. `mode` is ECB or CTR, so a prefix of the text encrypts to a prefix of the
+    /// ciphertext.
     Text(std::size_t bytes, Mode mode);
     [[nodiscard]] std::span<const std::uint8_t> key() const { return key_; }
-    /// 16 bytes; empty for ECB.
+    /// Returns the IV of 16 bytes, or an empty span for ECB.
     [[nodiscard]] std::span<const std::uint8_t> iv() const { return iv_; }
     [[nodiscard]] std::span<const std::uint8_t> plain() const { return plain_; }
     /// Throws Mismatch, naming `what`, if the first `bytes` bytes at `output` are wrong. The device must be able to

@@ -1,7 +1,7 @@
-// W.contenders, which is in no paper, compares the best published kernel, the kernel with a copy of the tables for each
-// bank, a bitsliced cipher, production, and a copy within the device, by text length, 64 KiB to 1 GiB (--quick: 256
-// MiB). All ciphers are AES-128 in ECB and CTR on text in device memory. Events around the kernels measure the time,
-// which excludes transfers and key expansion.
+// W.contenders, which is in no paper, compares five subjects on texts of 64 KiB to 1 GiB (--quick: 256 MiB): the best
+// published kernel, the kernel with a copy of the tables for each bank, a bitsliced cipher, production, and a copy
+// within the device. All ciphers are AES-128 in ECB and CTR on text in device memory. Events around the kernels measure
+// the time, which excludes transfers and key expansion.
 #include <algorithm>
 #include <array>
 
@@ -25,7 +25,7 @@ std::vector<std::size_t> lengths_from_64_kib(const Context& context) {
     return lengths;
 }
 
-/// The last series is a copy within the device. It is the upper limit, which a cipher that takes no time would reach.
+/// The last series is a copy within the device. It is the upper limit: a cipher without computation would be as fast.
 Panel measure_contenders(const Context& context, const char* title, const gpu::Cipher& cipher, double from) {
     const std::vector<std::size_t> over = lengths_from_64_kib(context);
     const Trial trial(cipher, over.back());

@@ -1,7 +1,8 @@
-// W.leakage, which is in no paper, tests which kernels' duration depends on the text or the key. Each measurement has a
-// fixed or a random text (or key), chosen at random; the test is Welch's t-test, as in dudect (lab/leak_test.hpp). The
-// multiprocessor's clock times single warps (lab/gpu/leakage.hpp), and events time whole launches (launch_leaks.hpp).
-// Launches of T-tables are the control: the test must detect their leak.
+// W.leakage, which is in no paper, tests whether the duration of kernels depends on the text or the key. Each
+// measurement uses a fixed or a random text (or key), as a random bit decides. Welch's t-test, as in dudect
+// (lab/leak_test.hpp), compares the two classes. The multiprocessor's clock times single warps (lab/gpu/leakage.hpp),
+// and events time whole launches (launch_leaks.hpp). Launches of T-tables are the control: the test must detect their
+// leak.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -30,7 +31,7 @@ std::vector<std::uint8_t> draw_classes(std::size_t count, std::uint64_t seed) {
     return classes;
 }
 
-/// The |t| above which a difference is beyond chance.
+/// The |t| above which a difference is not attributed to chance.
 constexpr double leaks_from = 4.5;
 
 enum class Secret { text, key };

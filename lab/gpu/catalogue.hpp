@@ -29,8 +29,8 @@ inline constexpr std::array<Variant, 13> thirteen{{
      .access = Access::bytes},
 }};
 
-/// Variants with 16, 8, 4 and 1 bytes of a block per thread, and each of the three ways to exchange columns. Tables in
-/// shared memory, keys in constant memory.
+/// Variants with 16, 8, 4 and 1 bytes of a block per thread, and with each of the three ways to exchange columns. All
+/// have tables in shared memory and keys in constant memory.
 inline constexpr std::array<Variant, 10> granularities{{
     {},
     {.bytes = 8, .state = StateMemory::shared_aos, .exchange = Exchange::barrier},
@@ -62,7 +62,7 @@ inline constexpr std::array<Variant, 14> table_places{{
     {.tables = TableMemory::replicated, .table_count = 1, .persistent = true},
 }};
 
-/// The state in registers and in shared memory (AoS and SoA); keys in constant memory.
+/// Variants with the state in registers and in shared memory (AoS and SoA), and with keys in constant memory.
 inline constexpr std::array<Variant, 3> layouts{{
     {},
     {.state = StateMemory::shared_aos},
@@ -90,7 +90,8 @@ inline constexpr std::array<Variant, 3> schemes_in_shared{{
     {.bytes = 1, .state = StateMemory::shared_aos, .exchange = Exchange::warp_synchronous, .access = Access::bytes},
 }};
 
-/// [G]: its best scheme with tables in every memory; one copy per bank needs persistent threads.
+/// [G]'s best scheme with tables in every kind of memory. The variant with a copy for each bank requires persistent
+/// threads.
 inline constexpr std::array<Variant, 4> scheme_tables{{
     {.bytes = 4,
      .tables = TableMemory::constant,
@@ -108,7 +109,7 @@ inline constexpr std::array<Variant, 4> scheme_tables{{
      .persistent = true},
 }};
 
-/// [P]: 1, 2, 4 and 16 threads per block, which exchange through registers.
+/// [P]: 1, 2, 4 and 16 threads per block, which exchange columns through registers.
 inline constexpr std::array<Variant, 4> teams{{
     {},
     {.bytes = 8, .exchange = Exchange::shuffle},
@@ -116,7 +117,7 @@ inline constexpr std::array<Variant, 4> teams{{
     {.bytes = 1, .exchange = Exchange::shuffle, .access = Access::bytes},
 }};
 
-/// [H]: one table and four, in texture, constant and shared memory, and with a copy for each bank.
+/// [H]: one table and four tables, in texture, constant and shared memory, and with a copy for each bank.
 inline constexpr std::array<Variant, 8> table_study{{
     {.tables = TableMemory::texture, .table_count = 1, .persistent = true},
     {.tables = TableMemory::texture, .table_count = 4, .persistent = true},
@@ -147,7 +148,7 @@ inline constexpr std::array<Variant, 2> byte_access{{
     {.state = StateMemory::shared_aos, .access = Access::bytes},
 }};
 
-/// [P]: launch orders.
+/// [P]: the orders in which thread blocks process the text.
 inline constexpr std::array<Variant, 3> orders{{
     {},
     {.order = Order::reversed},
@@ -157,9 +158,9 @@ inline constexpr std::array<Variant, 3> orders{{
 /// [D]: one thread per block; tables, keys and text in shared memory; 16 persistent thread blocks.
 inline constexpr Variant damjanovic{.keys = KeyMemory::shared, .persistent = true, .staged = true};
 
-/// [D]'s kernel by memory. Six choices: tables and keys each in shared or global memory, then the S-box with arithmetic
-/// and keys, both in shared or both in global memory. The first six variants stage text in shared memory, the last six
-/// do not.
+/// [D]'s kernel by memory. There are six placements: tables and keys, each in shared or global memory (four), and the
+/// S-box and keys, both in shared or both in global memory (two, with MixColumns by arithmetic). The first six variants
+/// stage text in shared memory, and the last six do not.
 inline constexpr std::array<Variant, 12> damjanovic_memories = [] {
     constexpr std::array<Variant, 6> places{{
         {.tables = TableMemory::shared, .keys = KeyMemory::shared},
@@ -178,8 +179,8 @@ inline constexpr std::array<Variant, 12> damjanovic_memories = [] {
     return all;
 }();
 
-/// [H]: text read as global memory, by read-only loads (__ldg), and through textures. Tables in shared memory, then in
-/// textures, which use the same cache as the read-only loads.
+/// [H]: text read by ordinary loads, by read-only loads (__ldg), and through textures. The first three variants have
+/// tables in shared memory. The last three have tables in textures, which use the same cache as the read-only loads.
 inline constexpr std::array<Variant, 6> text_paths{{
     {.persistent = true},
     {.persistent = true, .text = TextMemory::read_only},

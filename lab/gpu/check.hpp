@@ -9,7 +9,7 @@
 
 namespace lab::gpu {
 
-/// Throws Error, naming the operation that failed.
+/// Throws Error if an operation failed. `what` names the operation in the message.
 inline void check(cudaError_t error, const char* what) {
     if (error == cudaSuccess) return;
     (void)cudaGetLastError();  // clear the error, so that the next call does not report it again

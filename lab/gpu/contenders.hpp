@@ -29,7 +29,7 @@ void run_grouped(std::span<const std::uint8_t> key, unsigned blocks_of_group, co
                  std::uint8_t* output, std::size_t bytes, const Stream& stream);
 
 /// The counter mode of Lee, Seo, Zhao and Hwang (2022): one table with a copy for each bank, and the first round
-/// computed once for 65,536 counters that differ in two bytes. Written from the description of the design.
+/// computed once for 65,536 counters that differ in two bytes. This implementation follows the paper's description.
 class CachedCounter {
 public:
     /// Computes the cached columns of `bytes` bytes of key stream, on the host. `key`, `counter`: 16 bytes. Throws

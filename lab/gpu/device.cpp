@@ -161,7 +161,7 @@ double Event::since(const Event& start) const {
 
 void copy(void* to, const void* from, std::size_t bytes) {
     check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "copying");
-    // From pageable memory the copy may still be in flight, and non-blocking streams do not wait for it.
+    // A copy from pageable memory may still be in flight at this point, and non-blocking streams do not wait for it.
     check(cudaStreamSynchronize(nullptr), "copying");
 }
 

@@ -20,7 +20,7 @@ struct CUevent_st;
 
 namespace lab::gpu {
 
-/// A call of the CUDA runtime failed. The text names the call and quotes the runtime.
+/// Thrown if a call of the CUDA runtime fails. The message names the operation and contains the runtime's error text.
 class Error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -42,7 +42,7 @@ struct Properties {
     int memory_bus_bits = 0;
     std::size_t memory_bytes = 0;
     std::size_t l2_bytes = 0;
-    int threads_per_multiprocessor = 0;  ///< this and the next three: maxima
+    int threads_per_multiprocessor = 0;  ///< this and the next three are maxima
     int blocks_per_multiprocessor = 0;
     int registers_per_multiprocessor = 0;
     std::size_t shared_per_multiprocessor = 0;
@@ -129,8 +129,8 @@ private:
 };
 
 /// Blocks a stream until the gate is opened, so that the work enqueued until then runs without gaps between launches.
-/// The gate opens by itself after 20 ms, because a stream holds only a few hundred entries, and the host blocks when it
-/// adds more.
+/// The gate also opens after 20 ms, because a stream holds only a few hundred entries, and a host that adds more would
+/// block forever.
 class Gate {
 public:
     explicit Gate(const Stream& stream);

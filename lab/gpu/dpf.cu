@@ -50,7 +50,7 @@ private:
     aes::tables<4> tables_;
 };
 
-/// The first 32 bytes of a ChaCha20 block (RFC 8439, 2.3).
+/// Computes the first 32 bytes of a ChaCha20 block (RFC 8439, 2.3).
 template <>
 class Generator<Prg::chacha> {
 public:
@@ -121,7 +121,7 @@ __device__ __forceinline__ uint4 summed(uint4 v) {
     return v;
 }
 
-/// Processes the last level, whose children are not stored. Table entries are summed where the control bit is 1.
+/// Processes the last level, whose children are not stored. Sums the table entries whose control bit is 1.
 template <Prg P>
 __global__ void __launch_bounds__(threads) sum_leaves(const __grid_constant__ LevelParams p, std::uint64_t of_piece) {
     const Generator<P> generator;
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(threads) sum_leaves(const __grid_constant__ Le
     }
 }
 
-/// One warp per key.
+/// Adds the partial sums of each key, with one warp per key.
 __global__ void __launch_bounds__(warp) sum_pieces(const uint4* partial, std::uint64_t pieces, uint4* answers) {
     uint4 sum = make_uint4(0, 0, 0, 0);
     for (std::uint64_t i = threadIdx.x; i < pieces; i += warp) sum = add(sum, partial[blockIdx.x * pieces + i]);

@@ -18,7 +18,7 @@ constexpr Entry entry{{.bytes = 1,
                        .persistent = true},
                       {}};
 
-/// The group's text follows the states in shared memory; each thread moves N of its bytes, 4 or 8.
+/// The text of the groups follows the states in shared memory. Each thread copies N bytes of it, 4 or 8.
 template <unsigned N>
 __global__ void __launch_bounds__(threads) grouped_kernel(const __grid_constant__ Params p) {
     using Word = std::conditional_t<N == 4, std::uint32_t, uint2>;

@@ -1,4 +1,4 @@
-// Portability layer of the lab's kernels beyond plain CUDA C++, and the function that launches them.
+// Access to dynamic shared memory on GPUs and in the simulator, and the function that launches kernels.
 #pragma once
 
 #include <cstddef>

@@ -123,8 +123,8 @@ __device__ __forceinline__ std::uint32_t sum(uint4 v) {
 
 /// Each thread block consists of one warp, is the only thread block on its multiprocessor, and takes its measurements
 /// one after the other. Data dependencies keep the timed work between the two clock reads: the input of the work
-/// depends on the first read, and the vote before the second read depends on its output. A vote waits until the values
-/// of all lanes are available.
+/// depends on the first read, and the vote before the second read depends on the output of the work. A vote waits until
+/// the values of all lanes are available.
 template <Timed S>
 __global__ void __launch_bounds__(32) time_warp(const __grid_constant__ TimerParams p) {
     const Subject<S> subject(p.cipher);

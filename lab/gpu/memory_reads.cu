@@ -16,12 +16,12 @@ __host__ __device__ constexpr std::uint32_t mix(std::uint32_t x) {
     x = (x ^ (x >> 12)) * 0x297a2d39u;
     return x ^ (x >> 15);
 }
-/// Word `i` of every table.
+/// Returns word `i` of every table.
 __host__ __device__ constexpr std::uint32_t word_at(std::uint32_t i) {
     return mix(i + 0x9e3779b9u);
 }
 
-/// The first index of a thread's `j`th sequence of reads.
+/// Returns the first index of a thread's `j`th sequence of reads.
 __host__ __device__ constexpr std::uint32_t first_index(ReadPattern pattern, std::uint32_t thread, std::uint32_t j,
                                                         std::uint32_t words) {
     const std::uint32_t lane = thread % lanes, warp = thread - lane;
@@ -57,8 +57,8 @@ public:
             __syncthreads();
         }
     }
-    /// Returns a lane's constant addition to its offsets; for a table in global memory, the lower half of the table's
-    /// address.
+    /// Returns the constant that a lane adds to its offsets. For a table in global memory, this is the lower half of
+    /// the table's address.
     __device__ __forceinline__ std::uint32_t lane_offset() const {
         if constexpr (in_global) return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(p_.table));
         return From == ReadFrom::replicated ? 4 * (threadIdx.x % lanes) : 0;
@@ -175,8 +175,8 @@ Kernel kernel_of(ReadFrom from) {
     throw Error("no such memory");
 }
 
-/// The beginning of a table of `words` words, aligned to its size so that XOR with an index stays inside the table;
-/// `memory` is twice as large.
+/// Returns the beginning of a table of `words` words in `memory`, which is twice as large as the table. The table is
+/// aligned to its size, so that XOR with an index stays inside it.
 std::uint32_t* table_in(const DeviceMemory& memory, std::uint32_t words) {
     const std::uintptr_t bytes = std::uintptr_t{4} * words, first = reinterpret_cast<std::uintptr_t>(memory.get());
     return reinterpret_cast<std::uint32_t*>((first + bytes - 1) / bytes * bytes);

@@ -42,7 +42,7 @@ public:
 
     /// Returns the number of reads of a launch: `wanted`, rounded to complete rounds of all threads.
     [[nodiscard]] std::uint64_t reads(std::uint64_t wanted) const;
-    /// Reads, and stores every thread's sum. `wanted`: at least 1.
+    /// Times a launch that performs reads(wanted) reads and stores the sum of each thread. `wanted` is at least 1.
     ReadTimes run(ReadFrom from, ReadPattern pattern, std::uint64_t wanted);
     /// Returns whether the sums of the last run are correct.
     [[nodiscard]] bool verify();

@@ -28,7 +28,7 @@ struct Steps {
     [[nodiscard]] double sum() const { return in + kernel + out; }
 };
 
-/// Device buffers and streams. Events measure from the first copy to the last.
+/// Device buffers and streams. Times are measured by events, from the start of the first copy to the end of the last.
 class Overlap {
 public:
     /// `most_bytes` is the size of the device memory for the input, and also of the memory for the output. It is at

@@ -17,9 +17,9 @@ enum class ThreadMapping : std::uint32_t {
     striped   ///< neighbouring groups of 32 logical threads go to different thread blocks
 };
 
-/// Placement of the blocks of every message, to measure the cost of the distance between blocks. Block j is j / blocks
-/// * distance + j % blocks * 16 bytes after the beginning of the message. `blocks` is a power of two, or 0 for
-/// contiguous blocks.
+/// Placement of the blocks of every message, to measure the cost of the distance between blocks. Block j begins
+/// (j / blocks) * distance + (j % blocks) * 16 bytes after the beginning of the message. `blocks` is a power of two, or
+/// 0 for contiguous blocks.
 struct Runs {
     std::uint32_t blocks = 0;
     std::uint64_t distance = 0;
@@ -33,8 +33,8 @@ public:
     PayloadOnDevice();
     /// Copies the output of prepare() to the device; returns when the copy is complete.
     void load(const PreparedPayload& payload, const KeySchedules& schedules);
-    /// Enqueues the kernel. `input` is the data stream, and `output` is as long. Both are accessible to the device and
-    /// aligned to 16 bytes; in place is allowed.
+    /// Enqueues the kernel. `input` is the data stream, and `output` has the same length. Both are accessible to the
+    /// device and aligned to 16 bytes; in place is allowed.
     void run(const std::uint8_t* input, std::uint8_t* output, ThreadMapping mapping, const Runs& runs,
              const Stream& stream) const;
 
@@ -42,7 +42,7 @@ public:
     /// std::invalid_argument if the payload contains a mode that the kernel does not support.
     void run_freely(std::optional<Mode> alone, const std::uint8_t* input, std::uint8_t* output,
                     const Stream& stream) const;
-    /// Resources of that kernel.
+    /// Returns the resources of the kernel that run_freely() enqueues.
     [[nodiscard]] static Resources resources(std::optional<Mode> alone);
 
 private:
@@ -51,7 +51,7 @@ private:
 
     DeviceMemory tables_, messages_, first_, schedules_;
     std::uint32_t count_ = 0, threads_ = 0;
-    std::optional<Mode> mode_;  ///< the mode of all messages, if it is the same
+    std::optional<Mode> mode_;  ///< the mode of the messages, if all have the same mode
 };
 
 }  // namespace lab::gpu

@@ -135,8 +135,8 @@ __device__ __forceinline__ std::uint32_t column_of(const Lookup<E.variant, E.cip
     }
 }
 
-/// The cipher on a thread's columns: 16, 8 or 4 bytes. All threads of the team take part; with Exchange::barrier, all
-/// threads of the thread block.
+/// Runs the cipher on a thread's columns (16, 8 or 4 bytes). All threads of the team must call this function or, with
+/// Exchange::barrier, all threads of the thread block.
 template <Entry E>
 __device__ __forceinline__ void run_rounds(const Lookup<E.variant, E.cipher.inverse>& tables,
                                            const Keys<E.variant>& keys,
@@ -159,7 +159,7 @@ __device__ __forceinline__ void run_rounds(const Lookup<E.variant, E.cipher.inve
     for (unsigned i = 0; i < columns; ++i) own[i] = column_of<E, true>(tables, state, i) ^ keys[4 * rounds + first + i];
 }
 
-/// The cipher with one byte of the block per thread. Thread j owns row j % 4 of column j / 4. In each round, every
+/// Runs the cipher with one byte of the block per thread. Thread j owns row j % 4 of column j / 4. In each round, every
 /// thread looks up one word, and the four threads of a column combine their words by XOR.
 template <Entry E>
 __device__ __forceinline__ std::uint32_t run_rounds(const Lookup<E.variant, E.cipher.inverse>& tables,
@@ -202,7 +202,7 @@ __device__ __forceinline__ std::uint32_t run_rounds(const Lookup<E.variant, E.ci
         own ^= key(r);
     }
     const std::uint32_t x = moved();
-    if constexpr (v.persistent) wait_for_team<v>();  // the next block's state overwrites this one
+    if constexpr (v.persistent) wait_for_team<v>();  // the next block's state overwrites this state
     return tables.s(x) ^ key(rounds);
 }
 

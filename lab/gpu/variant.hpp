@@ -77,7 +77,7 @@ constexpr int key_bits(const Cipher& c) {
     return 32 * (c.rounds - 6);
 }
 
-/// The reason why a variant is not supported; empty if it is supported.
+/// Returns the reason why a variant is not supported, or an empty string if it is supported.
 constexpr std::string_view objection(const Variant& v) {
     const bool alone = v.bytes == 16, in_shared = v.state != StateMemory::registers;
     if (v.bytes != 16 && v.bytes != 8 && v.bytes != 4 && v.bytes != 1) {
@@ -130,8 +130,8 @@ constexpr bool valid(const Entry& e) {
     return objection(e).empty();
 }
 
-/// "16B shared.4 keys.constant registers": bytes, tables, keys and state; other fields follow only if they differ from
-/// their defaults. 96 characters fit every variant.
+/// The name of a variant, such as "16B shared.4 keys.constant registers": bytes, tables, keys and state. Other fields
+/// follow only if they differ from their defaults. No name is longer than 96 characters.
 struct Name {
     char text[96] = {};
     std::size_t length = 0;

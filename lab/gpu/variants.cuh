@@ -52,7 +52,7 @@ __device__ __forceinline__ void write_text(std::uint8_t* at, const std::uint32_t
     }
 }
 
-/// Word `i` of counter block `block` (SP 800-38A, B.1: a big-endian number).
+/// Returns word `i` of counter block `block`, a big-endian number (SP 800-38A, B.1).
 __device__ __forceinline__ std::uint32_t counter_word(const Params& p, std::uint64_t block, unsigned i) {
     const std::uint64_t low = p.counter_low + block, high = p.counter_high + (low < block);
     const std::uint64_t half = i < 2 ? high : low;
@@ -128,8 +128,8 @@ __device__ __forceinline__ void run_part(const Params& p, const Lookup<E.variant
     }
 }
 
-/// The work of a thread. Thread blocks have a multiple of 32 threads. The grid has one thread block per part or, for
-/// persistent variants, any number.
+/// Does the work of a thread. Thread blocks have a multiple of 32 threads. The grid has one thread block per part or,
+/// for persistent variants, any number of thread blocks.
 template <Entry E>
 requires(valid(E)) __device__ __forceinline__ void run_variant(const Params& p) {
     constexpr Variant v = E.variant;
@@ -149,8 +149,8 @@ requires(valid(E)) __device__ __forceinline__ void run_variant(const Params& p) 
     }
 }
 
-/// Entry `I` of the catalogue. The template argument is a number, because the stubs that nvcc 13.0 writes for other
-/// template arguments do not compile with its host compiler.
+/// The kernel of catalogue entry `I`. The template argument is a number, because the stubs that nvcc 13.0 writes for
+/// other template arguments do not compile with its host compiler.
 template <std::size_t I>
 __global__ void __launch_bounds__(1024) variant_kernel(const __grid_constant__ Params p) {
     run_variant<catalogue[I]>(p);

@@ -11,7 +11,7 @@
 
 namespace lab::gpu {
 
-/// Every variant that has a compiled kernel.
+/// Returns all variants that have a compiled kernel.
 std::span<const Entry> variants();
 
 struct Geometry {
@@ -31,16 +31,16 @@ struct Resources {
 /// A key and tables on a device, and the kernels that use them. Constructed for the device that use() selected.
 class Variants {
 public:
-    /// `key`: 16, 24 or 32 bytes.
+    /// `key` has 16, 24 or 32 bytes.
     explicit Variants(std::span<const std::uint8_t> key);
     Variants(Variants&&) noexcept;
     Variants& operator=(Variants&&) noexcept;
     ~Variants();
 
-    /// Processes `bytes` bytes of text, whole blocks; both pointers are in device memory and aligned to 16 bytes.
-    /// `counter` is the first counter block, 16 bytes; empty for ECB. In place is allowed if text is read by ordinary
-    /// loads. Throws std::invalid_argument if no such kernel exists, or if the key has a different length. Text that is
-    /// read through a texture must remain at its address as long as this object exists.
+    /// Processes `bytes` bytes of text, a multiple of 16. Both pointers are in device memory and aligned to 16 bytes.
+    /// `counter` is the first counter block of CTR, or empty for ECB. In place is allowed if text is read by ordinary
+    /// loads. Throws std::invalid_argument if the catalogue does not contain the entry, or if the entry is for a
+    /// different key length. Text that is read through a texture must stay allocated as long as this object exists.
     void run(const Entry& entry, const Geometry& geometry, const std::uint8_t* input, std::uint8_t* output,
              std::size_t bytes, std::span<const std::uint8_t> counter, const Stream& stream) const;
     [[nodiscard]] static Resources resources(const Entry& entry, unsigned threads);

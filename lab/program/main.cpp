@@ -136,7 +136,7 @@ bool parse_run_options(int argc, char** argv, RunOptions& o) {
     return parse_options(app, argc, argv, run_help);
 }
 
-/// Fills in the GPU and the folders that the options did not name.
+/// Selects the GPU and the folders that the options do not name.
 void complete(RunOptions& o) {
     const int gpus = o.no_gpu ? 0 : lab::gpu::count();
     if (o.device >= gpus && !o.no_gpu) {

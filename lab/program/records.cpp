@@ -87,7 +87,7 @@ void add_figures(const lab::Comparison& comparison, json& out) {
     out["only_b"] = comparison.only_b;
 }
 
-/// "A", …, "Z", "AA", …
+/// Returns the letters of a column: "A", …, "Z", "AA", …
 std::string letters_of(std::size_t column) {
     const std::string last(1, static_cast<char>('A' + column % 26));
     return column < 26 ? last : letters_of(column / 26 - 1) + last;
@@ -143,7 +143,7 @@ void refuse_empty(const CLI::Option& output, const std::string& name) {
     if (output.count() != 0 && name.empty()) throw UsageError("-o: the name is empty; '-' is standard output");
 }
 
-/// Writes a complete file, or writes to the standard output.
+/// Writes the text to a file, which it replaces atomically, or to standard output.
 void write_output(const std::filesystem::path& path, const std::string& text) {
     if (lab::is_standard_output(path)) {
         fmt::print("{}", text);
