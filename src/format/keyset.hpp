@@ -26,7 +26,7 @@ public:
         SecretVector value;
     };
     struct Entry {
-        StreamKey key;  ///< for a key of another kind and a destroyed key, only the ID is set
+        StreamKey key;  ///< for a key that is not for files and a destroyed key, only the ID is set
         KeyState state = KeyState::enabled;
         KeyData data{};
         bool for_files = true;  ///< false: a Tink key that is not for files, or a destroyed key; kept but not used

@@ -16,7 +16,7 @@ struct ProtoField {
     std::uint64_t integer = 0;
     std::span<const std::uint8_t> bytes;
 
-    /// Return the value. Throw Error{KEYSET} if the field has a different type.
+    /// These functions return the value, and throw Error{KEYSET} if the field has a different type.
     [[nodiscard]] std::uint32_t as_uint32() const;
     [[nodiscard]] std::span<const std::uint8_t> as_bytes() const;
 };

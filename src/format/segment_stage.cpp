@@ -86,7 +86,7 @@ void SegmentStage::process(Lane& lane, Chunk& chunk) {
 
 Plan plan_segments(const Engine& engine, const SegmentFormat& format, Direction direction, std::uint64_t bytes,
                    Memory memory) {
-    // A GPU would not help, so it is used only if it was requested.
+    // A GPU would not help, so it is used only if it was requested by name.
     if (format.cpu_bound && !is_on_device(memory)) {
         return engine.plan(Mode::ctr, direction, Engine::unknown_length, memory);
     }

@@ -48,7 +48,7 @@ Plan plan_segments(const Engine& engine, const SegmentFormat& format, Direction 
 Totals run_segments(Engine& engine, Plan plan, SegmentStage& stage, Source& source, Sink& sink,
                     const Progress& progress = {});
 
-/// Return the plaintext and ciphertext sizes of consecutive segments.
+/// These functions return the plaintext and ciphertext sizes of consecutive segments.
 std::uint64_t text_bytes(const SegmentLayout& layout, const SegmentRange& range);
 std::uint64_t sealed_bytes(const SegmentLayout& layout, const SegmentRange& range);
 

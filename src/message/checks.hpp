@@ -62,7 +62,7 @@ inline void check_fields(Mode mode, const ModeFields& given) {
     if ((given.tagged && !tagged) || (given.data_units && !units) || (given.siv && !siv)) refuse_fields(mode, given);
 }
 
-/// Throws Error{IV_LENGTH}.
+/// Throws Error{IV_LENGTH} if the mode does not accept IVs of this length.
 inline void check_iv_length(const ModeTraits& mode, std::uint64_t bytes, const char* name) {
     const bool right = (bytes >= mode.least_iv && bytes <= mode.most_iv) || (mode.iv_optional && bytes == 0);
     if (!right) refuse_iv_length(mode, bytes, name);
@@ -71,7 +71,7 @@ inline void check_iv_length(Mode mode, std::uint64_t bytes, const char* name) {
     check_iv_length(traits_of(mode), bytes, name);
 }
 
-/// Throws Error{ARGUMENT}. Only for a mode with tags.
+/// Throws Error{ARGUMENT} if the mode does not accept tags of this length. Only for a mode with tags.
 inline void check_tag_length(const ModeTraits& mode, std::uint64_t bytes) {
     if (bytes > block_bytes || (mode.tags >> bytes & 1) == 0) refuse_tag_length(mode, bytes);
 }

@@ -54,8 +54,7 @@ public:
             clear_after_failure(engine_, caller_, bytes_, device_);
             return;
         }
-        // The cores' private caches can hold a text of this size, and most of the written data for a text of twice the
-        // size.
+        // Up to twice the size of the cores' private caches, most of the written data is still in these caches.
         const bool beyond_caches = bytes_ / std::max(engine_.options().threads, 1U) > 2 * core_cached_bytes();
         owners_->wipe(engine_, {caller_, bytes_}, chunk_bytes_, beyond_caches);
     }

@@ -422,7 +422,7 @@ def make_parser() -> argparse.ArgumentParser:
     each.add_argument(
         "--drop-missing",
         action="store_true",
-        help="remove objects that an earlier attempt did not find from the manifest",
+        help="remove from the manifest the objects that an earlier attempt did not find",
     )
     _keys(each, "key that encrypts objects or wraps data keys (default: KEY, which must have a new primary key)")
     _envelope(each)

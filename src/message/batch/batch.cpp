@@ -163,8 +163,9 @@ void Batch::gather(std::span<const Slice> slices, std::span<std::uint8_t> stagin
     scratch.origins.reserve(slices.size());
     std::size_t flags = 0;
     std::size_t staged = 0;
-    // A whole entry that is like the entries before it: its group differs from the group `form` only in addresses and
-    // the key. Copying a struct whose fields have just been written would wait for these writes.
+    // If a whole entry is like the entries before it, its group differs from the group `form` only in addresses and the
+    // key. `form` is copied instead of the last group, because copying a struct whose fields have just been written
+    // would wait for these writes.
     constexpr std::uint64_t no_entry = ~std::uint64_t{0};
     std::uint64_t next_alike = no_entry;
     std::size_t form = 0;
@@ -392,7 +393,8 @@ Batch::Step Batch::run_on_device(int device, std::span<const Slice> slices, Batc
     // Bounds the delay of a cancellation, because everything that was launched together runs to its end.
     constexpr std::uint64_t bytes_at_once = std::uint64_t{1} << 33;
     try {
-        // A lane's stream does not wait for the default stream, so wait for work there that involves the messages.
+        // A lane's stream does not wait for the default stream, on which the caller may have enqueued work that writes
+        // or reads the messages.
         if (!cancelled_) wait_for_device(device);
         run_pieces(Pieces(slices), bytes_at_once, engine_.gpu(), device, on_gpu_, scratch);
     } catch (...) {

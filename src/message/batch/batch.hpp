@@ -200,7 +200,7 @@ private:
     Crew crew_;
     bool replaceable_ = false;
 
-    // Made by prepare:
+    // Set by prepare():
     std::vector<Shape> shapes_;  ///< one per entry
     std::unordered_map<std::uint32_t, std::shared_ptr<const ExpandedKey>> table_keys_;
     Queue solos_;                        ///< messages that the pipeline cuts and distributes, one at a time

@@ -272,7 +272,7 @@ void BatchEngine::lend_a_hand(std::unique_lock<std::mutex>& lock, Team& team, co
         while (!batch->complete() && work_on(lock, batch, its)) {
         }
     }
-    // In the meantime, a worker may have found no free number.
+    // While this client held a number, a worker that woke up may have found no free number and gone back to sleep.
     const bool others = std::any_of(active_.begin(), active_.end(), [&](const auto& b) { return b != batch; });
     if (!others && team.fresh.empty()) return;
     ++news_;

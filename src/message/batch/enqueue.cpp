@@ -17,8 +17,9 @@ void refuse(const std::string& sentence) {
     throw Error(WARPAES_ERROR_ARGUMENT, sentence);
 }
 
-/// Additional checks for an entry that has messages to process in a batch on a caller's stream. Returns the device of
-/// the text or, without text, of the memory that is written. `of_table` is the device of a table's statuses.
+/// Performs the additional checks that an entry with messages to process requires in a batch on a caller's stream.
+/// Returns the device of the text or, without text, of the memory that is written. `of_table` is the device of a
+/// table's statuses.
 int check_for_stream(const warpaes_batch_entry& e, const EntryChecker::Checked& checked, std::optional<int> of_table,
                      EntryChecker& checker) {
     const MessageGroup& g = checked.group;

@@ -95,8 +95,8 @@ struct MakeGroup {
 /// Whether two entries differ at most in the addresses of their parts, their keys and their statuses.
 bool same_form(const warpaes_batch_entry& a, const warpaes_batch_entry& b) noexcept;
 
-/// Changes the addresses and the key of a group to those of `entry`, whose form is that of the group's entry. Not for
-/// offsets.
+/// Replaces the addresses and the key of a group with those of `entry`, which must have the same form as the group's
+/// entry. Not for requests with offsets.
 void readdress(MessageGroup& group, const BatchRequest& request, const warpaes_batch_entry& entry);
 
 /// Returns the memory for the statuses of the entry's messages. Empty if the entry has no statuses, or if its count is

@@ -153,7 +153,8 @@ private:
 struct Batch::Piece {
     Survey survey;
     Clashes clashes;
-    Shape shape;  ///< of the last entry; in memory, because the compiler would otherwise assemble it for each entry
+    Shape
+        shape;  ///< the last entry's shape; kept here, because the compiler would otherwise assemble it for each entry
     std::uint64_t messages = 0;
     std::vector<std::pair<std::uint32_t, std::shared_ptr<const ExpandedKey>>> keys;  ///< for table_keys_
 };
@@ -376,7 +377,7 @@ void Batch::make_tasks(const Survey& survey) {
     }
     for (const int device : chains_first) device_tasks_[device].list.close();
     host_.reserve(order.size());
-    std::uint64_t serial_cost = 0;  // of the messages that `serial_limits` are for: computing them takes divisions
+    std::uint64_t serial_cost = 0;  // `serial_limits` are for messages of this cost; computing them takes divisions
     TaskList::Limits serial_limits;
     constexpr TaskList::Limits alone{.bytes = std::uint64_t{1} << 62, .messages = 1};
     for (const std::uint32_t i : order) {

@@ -22,7 +22,7 @@ Meeting meet_among(const Strip& a, const Strip& b) noexcept {
     if (a.solid() && b.solid()) return Meeting::yes;
     const std::uint64_t stride = a.solid() ? b.stride : a.stride;
     for (const Strip& s : {a, b}) {
-        // A solid strip that is at least as long as the other strip's stride always reaches one of its ranges.
+        // A solid strip that is at least as long as the other strip's stride always overlaps one of the other's ranges.
         if (s.solid() && s.end() - s.begin >= stride) return Meeting::yes;
     }
     const auto at_stride = [&](Strip s) {

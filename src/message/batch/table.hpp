@@ -20,7 +20,7 @@ warpaes_batch_entry entry_of(const warpaes_batch_table& table);
 
 /// Copies the table, which may be on a device, and converts each message to an entry. Finds faults that only the
 /// complete table shows: messages that write memory that other messages write or read, and IVs that two encryptions
-/// share. Takes n log n steps for any messages. For a table on a device, waits for the work on `stream`, a
+/// share. Takes at most n log n steps for n messages. For a table on a device, waits for the work on `stream`, a
 /// cudaStream_t. Throws like checked_extents(), and throws Error{STATE} if the stream is in capture and the table is on
 /// a device.
 std::shared_ptr<const TableEntries> entries_of(const warpaes_batch_table& table, void* stream);

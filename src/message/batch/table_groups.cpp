@@ -161,8 +161,8 @@ private:
         in_group_ = 1;
     }
 
-    /// No two parts of a table are farther apart than this; a greater difference means that a part precedes the last
-    /// row's part.
+    /// The greatest possible distance between two parts of a table. A greater unsigned difference means that a part of
+    /// the row precedes the same part of the last row.
     static constexpr std::uint64_t most_step = std::uint64_t{1} << 48;
 
     const Engine& engine_;
