@@ -35,8 +35,8 @@ struct Bucket {
     std::span<const ExpandedKey* const> few_keys;
 
     /// Descriptors in host memory. They are copied after `prepare`, which may sort them and which sets first_message
-    /// and, if the kernel needs it, first_unit. Their pointers refer to device memory. Every group has messages; a
-    /// message may be empty.
+    /// and, if the kernel needs it, first_unit. Their pointers refer to device memory. No group is without messages,
+    /// but a message may be empty.
     std::span<BatchGroup> groups;
     /// XTS: one part for each group, with the data unit and the slot of the group's tweak key; `prepare` sets the other
     /// fields.
@@ -102,9 +102,9 @@ void set_batch(BatchParams& p, const Bucket& bucket);
 void prepare_blocks(Bucket& bucket, const DeviceLimits& device);
 void enqueue_blocks(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream);
 
-/// For CTR and the GCM key stream. If `pads` is not null, it has room for one block for each message of the bucket,
-/// and receives E(J0). J0 is the counter block that precedes those of the text. An IV that is not 12 bytes long is
-/// J0 itself. `prepare` sets first_unit and lanes, and needs no scratch memory.
+/// For CTR and the GCM key stream. If `pads` is not null, it must have room for one block per message of the bucket,
+/// and receives E(J0). J0 is the counter block before the counter blocks of the text. An IV that is not 12 bytes long
+/// is J0 itself. `prepare` sets first_unit and lanes, and needs no scratch memory.
 void prepare_counters(Bucket& bucket, const DeviceLimits& device);
 void enqueue_counters(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream, uint4* pads = nullptr);
 

@@ -59,7 +59,7 @@ bool MergedGroups::continues(const Run& run, const MessageGroup& next) {
     return true;
 }
 
-/// A single copy must not extend from one allocation into another.
+/// Whether both addresses are in the same allocation: a single copy must not extend into another allocation.
 bool MergedGroups::lies_with(std::size_t kind, const std::uint8_t* first, const std::uint8_t* next) {
     const MemoryPlace a = before_[kind].of(first), b = places_[kind].of(next);
     return a.kind == b.kind && a.device == b.device &&

@@ -1,5 +1,5 @@
-// Batches of GCM in one pass (kernels/gcm_pass.cu, kernels/gcm_windows.cu): whether a bucket takes it, and its
-// launches.
+// Batches of GCM in one pass: decides whether a bucket is processed in one pass, and launches the kernels
+// (kernels/gcm_pass.cu, kernels/gcm_windows.cu).
 #include <algorithm>
 #include <numeric>
 
@@ -16,7 +16,7 @@ namespace {
 
 using Kernels = GcmOnePass::Kernels;
 
-/// The lengths of a bucket's messages, for the estimate of a pass.
+/// Returns the facts about a bucket's messages from which the time of one pass is estimated.
 GcmPassWork work_of(const Bucket& bucket) {
     GcmPassWork work;
     for (const BatchGroup& g : bucket.groups) {
@@ -36,7 +36,7 @@ void enqueue_pass(const Bucket& bucket, const DeviceLimits& device, cudaStream_t
     p->aad_steps = shape.aad_steps;
     p->tiles = static_cast<std::uint32_t>(G::tiles_of(bucket.messages, p->log_rows));
     p->weighted = shape.weighted ? 1 : 0;
-    // Without weights, the last of the powers belong to positions after a message's end, whose blocks are zero.
+    // Without weights, the lowest powers belong to positions after the end of a message, whose blocks are zero.
     const std::uint64_t after = p->weighted != 0 ? 0 : 3 - blocks_of(bucket.groups.front().length) % 4;
     std::fill_n(p->powers, after, field_one);
     std::copy(weights.pass_powers[p->log_rows], weights.pass_powers[p->log_rows] + HashKey::count - after,
@@ -67,7 +67,7 @@ bool prepare_one_pass(Bucket& bucket, const DeviceLimits& device) {
     bucket.one_pass = GcmOnePass::choose(device, work_of(bucket));
     if (bucket.one_pass.kernels == Kernels::several) return false;
     sort_groups(bucket, [](const BatchGroup& g) { return g.length; });
-    // The kernel that wipes forged messages has these units in both cases.
+    // The kernel that wipes forged messages uses these units after either of the two kernels.
     number_groups(bucket, [](const BatchGroup& g) { return g.count * GcmWindows::windows_of(g.length, g.aad_length); });
     if (bucket.one_pass.kernels == Kernels::windows) {
         bucket.scratch_bytes = bucket.messages * (sizeof(uint4) + sizeof(WindowsSum));

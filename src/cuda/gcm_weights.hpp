@@ -15,8 +15,8 @@
 
 namespace warpaes::cuda {
 
-/// weights[i] = first * factor^i. In each round the products are independent, and a processor computes several of them
-/// in the latency of one.
+/// Sets weights[i] to first * factor^i. The products of a round are independent, so a processor computes several of
+/// them in the latency of a single product.
 inline void set_weights(std::span<FieldElement> weights, FieldElement first, FieldElement factor) {
     weights[0] = first;
     for (std::size_t known = 1; known < weights.size(); known *= 2) {
@@ -33,7 +33,8 @@ struct GcmWeights {
     FieldElement powers[HashKey::count], row_weights[8], warp_weights[GcmMessage::warps];
     FieldElement inverse;     ///< 1 / H
     FieldElement correction;  ///< accounts for the factor by which a chunk's last block is multiplied instead of H^1
-    /// gcm_pass.cu: H^(4R (s + 1) - 3 + i) at 4s + i for each of its numbers R of rows, and H^0, H^-1 …
+    /// For gcm_pass.cu: pass_powers[log2 R][4s + i] is H^(4R (s + 1) - 3 + i) for messages of R rows, and
+    /// pass_weights[i] is H^-i.
     FieldElement pass_powers[GcmPass::most_log_rows + 1][HashKey::count], pass_weights[HashKey::count];
     GcmWindowWeights windows;
 
@@ -49,7 +50,7 @@ struct GcmWeights {
             set_weights(std::span(weights.powers + 8 * w + 4, 4), *other, h.powers[0]);
             *at = multiply(*at, *step);
         }
-        // Rows are four blocks apart, warps 32 blocks, and groups a window.
+        // The distance between rows is four blocks, between warps 32 blocks, and between groups one window.
         set_weights(weights.row_weights, field_one, h.powers[3]);
         set_weights(std::span(weights.warp_weights).first(4), field_one, h.powers[31]);
         *step = multiply(*half, *half);
@@ -75,7 +76,7 @@ struct GcmWeights {
 private:
     static void make(const HashKey& h, const FieldElement& inverse, GcmWindowWeights& weights) {
         using G = GcmWindows;
-        // H^(256 (w + 1) - 32 i - q) for the window w, counted backwards from the last one of the chunk.
+        // H^(256 (w + 1) - 32 i - q) for window w, counted backwards from the last window of the chunk.
         Secret<FieldElement> step(power(h, G::window)), at;
         const Secret<FieldElement> half(h.powers[31]);
         *at = power(h, G::window - 32 - 3);
@@ -92,7 +93,7 @@ private:
         set_weights(weights.after[0], field_one, inverse);
         const Secret<FieldElement> sixteen(multiply(weights.after[0][15], inverse));
         set_weights(weights.after[1], field_one, *sixteen);
-        // Rows are four blocks apart, and warps 64.
+        // The distance between rows is four blocks, and between warps 64 blocks.
         const Secret<FieldElement> row(weights.after[0][4]), warp(weights.after[1][4]);
         Secret<FieldElement> first(field_one);
         for (unsigned w = 0; w < G::together; ++w) {

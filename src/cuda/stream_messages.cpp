@@ -12,7 +12,8 @@ namespace warpaes::cuda {
 
 namespace {
 
-/// Whether the messages can have their own launches, which hash associated data on the host and write whole tags.
+/// Whether each message can have its own launches. Their associated data is hashed on the host, and their tags must not
+/// be truncated.
 bool can_have_own_launches(std::span<const MessageGroup> groups) {
     PlaceFinder ivs, aads;
     return std::all_of(groups.begin(), groups.end(), [&](const MessageGroup& g) {
@@ -24,14 +25,15 @@ bool can_have_own_launches(std::span<const MessageGroup> groups) {
     });
 }
 
-/// The scratch memory of own launches would limit what a graph can be used for, and a graph's launches cost the host
-/// nothing.
+/// Whether a graph captures the stream. The graph then gets the kernels for batches: its launches cost the host
+/// nothing, and the scratch memory of separate launches would restrict the use of the graph.
 bool is_captured(cudaStream_t stream) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     return !try_to(cudaStreamIsCapturing(stream, &status)) || status != cudaStreamCaptureStatusNone;
 }
 
-/// Whether the batch takes one pass (gcm_one_pass.cu), which is faster for several messages.
+/// Whether the batch is processed in one pass (gcm_one_pass.cu), which is faster for several messages than separate
+/// launches.
 bool takes_pass(std::span<const MessageGroup> groups, const DeviceLimits& limits) {
     GcmPassWork work;
     const MessageGroup& first = groups.front();

@@ -20,7 +20,7 @@ void enqueue_message(const MessageGroup& message, const DeviceLimits& limits, cu
 [[nodiscard]] bool are_worth_own_launches(std::span<const MessageGroup> groups, const DeviceLimits& limits,
                                           cudaStream_t stream);
 
-/// Enqueues the messages of such a batch one after the other (see CudaBackend::enqueue).
+/// Enqueues the messages of a batch for which are_worth_own_launches() is true (see CudaBackend::enqueue).
 void enqueue_one_by_one(std::span<const MessageGroup> groups, const DeviceLimits& limits, cudaStream_t stream,
                         StreamPieces& pieces);
 

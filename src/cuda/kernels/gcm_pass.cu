@@ -1,20 +1,20 @@
 // GCM of many messages under one key in one launch and one pass: each thread encrypts or decrypts blocks and passes
 // their ciphertext from its registers to the tensor cores (ghash_mma.cuh).
 //
-// Rows. A warp has eight rows. A message is R = 1, 2, 4 or 8 of them, so the 4R lanes of its rows take its blocks in
-// turn: in step i the lane 4r + q of a message has the block at position 4R i + 4r + q. The positions are those of the
-// text. Associated data ends at position -1, zeros come before it, and the lengths follow the text. The rows of a group
-// of four warps end together: a shorter message has more zeros in front, in whole steps.
+// Rows. A warp processes eight rows. A message occupies R = 1, 2, 4 or 8 rows, whose 4R lanes process its blocks in
+// turn: in step i, lane 4r + q of the message processes the block at position 4R i + 4r + q. The text begins at
+// position 0. The associated data ends at position -1 and is preceded by zeros. The block of lengths follows the text.
+// The rows of a group of four warps end in the same step, so a shorter message begins with more steps of zeros.
 //
 // Powers. GHASH multiplies the n-th block from the end by H^n. If s steps follow, the block of lane 4r + q has n =
 // 4R (s + 1) - q - (4r + e), where e is the number of positions after the lengths in the last step. The term in
 // parentheses is the same for all blocks of a row. The powers omit it, and a weight H^-(4r + e) corrects the sum of the
-// row. If R is 1 and e is the same for all messages, the powers include it, and no weights are needed. This is only
-// possible if there is one chunk of powers, because the first block of a chunk carries the digest of the chunk before
-// (Horner's rule), and its power must then be H^(4R * slots).
+// row. If R is 1 and e is the same for all messages, the powers include this term, and no weights are needed. This is
+// possible only if one chunk of powers suffices: the first block of every later chunk contains the digest of the
+// preceding chunk (Horner's rule), so its power must be H^(4R * slots).
 //
-// A thread block takes tiles of messages. Within a tile each group of four warps proceeds independently. E(J0) is
-// computed for 32 messages of a warp's next tiles at a time.
+// A thread block processes tiles of messages. Within a tile, each group of four warps proceeds independently. E(J0) is
+// computed for 32 messages at a time, from the next tiles of a warp.
 #include "cuda/kernels/batch_message.cuh"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/ctr.cuh"
@@ -29,7 +29,7 @@ namespace {
 /// The state after round 2 of a message's counters, apart from the last byte.
 template <int Tables>
 struct MessageCounter {
-    std::uint32_t of = ~0u;  ///< number of counters, divided by 256, that `b` is for
+    std::uint32_t of = ~0u;  ///< `b` is for the counters that have this value when divided by 256
     std::uint32_t c0 = 0;
     uint4 b{};
 
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(GcmPass::threads, 1) gcm_pass_kernel(const __g
 
     std::uint32_t turn = 0;
     for (std::uint32_t tile = blockIdx.x; tile < p.tiles; tile += gridDim.x, ++turn) {
-        // E(J0) of the messages of the next `step` tiles: `in_warp * step` is 32.
+        // Computes E(J0) for the messages of the next `step` tiles, one per lane: `in_warp * step` is 32.
         if (turn % step == 0) {
             const std::uint64_t then = first_message(tile + std::uint64_t{lane / in_warp} * gridDim.x) + lane % in_warp;
             uint4 pad{};
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(GcmPass::threads, 1) gcm_pass_kernel(const __g
             __syncwarp();
         }
 
-        // The group's longest message is its first one.
+        // The first message of a group is its longest.
         const std::uint64_t first = first_message(tile), first_of_group = first - warp % G::together * in_warp;
         if (first_of_group >= messages) continue;
         const bool present = first + of_warp < messages;
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(GcmPass::threads, 1) gcm_pass_kernel(const __g
         const auto rest = static_cast<std::uint32_t>(group.length % block_bytes);
         const std::uint32_t alignment = group.alignment;
 
-        // Steps, a multiple of two; `own` of them have text or lengths.
+        // The number of steps is even. In `own` of them, the message has text or lengths.
         std::uint32_t steps = p.aad_steps + longest / step + 1;
         steps += steps % 2;
         const std::uint32_t own = blocks / step + 1, after = own * step - 1 - blocks;

@@ -1,21 +1,23 @@
-// GCM of long messages under one key in one launch and one pass: like gcm_long.cu, but for many messages, each with its
+// GCM of long messages under one key in one pass over the texts: like gcm_long.cu, but for many messages, each with its
 // own nonce, length and associated data.
 //
-// Windows. The blocks of a message are its associated data, its text and the block of lengths. The counters of the
-// text determine windows of 256 blocks: the block n of the text has the counter n + 2. The windows of all messages form
-// one sequence. Each group of four warps processes an equal share of the sequence, so all groups end together, whatever
-// the lengths are. A share may begin and end within messages. The sum over its windows of a message is then multiplied
-// by a power of H for the windows that follow, and the groups add their sums in device memory. A second kernel settles
-// the tags: in the first one, the other warps of a group would have to wait for the products.
+// Windows. The blocks of a message are its associated data, its text and the block of lengths. The counters of the text
+// determine windows of 256 blocks: block n of the text has counter n + 2. The windows of all messages form one
+// sequence. Each group of four warps processes an equal share of the sequence, so all groups end at about the same
+// time, whatever the lengths of the messages are. A share may begin and end within messages. A group multiplies the sum
+// over its windows of a message by the power of H for the message's later windows, and adds the product to the
+// message's sum in device memory. A second kernel computes the tags from the sums. In the first kernel, the other warps
+// of a group would have to wait for the products.
 //
-// Lanes. In a window, the lane 4g + q of warp w has the blocks at j = 64 w + 32 i + 4g + q, for i = 0 and 1. A(j)
-// (ctr.cuh) stays in registers. J0 has the counter 1, so E(J0) is the key stream of the block before the text.
+// Lanes. In a window, lane 4g + q of warp w processes the blocks at positions j = 64 w + 32 i + 4g + q, for i = 0
+// and 1. A(j) (ctr.cuh) stays in registers. J0 has counter 1, so E(J0) is the key stream for the position before the
+// text.
 //
-// Powers. A block has the power H^n if it is the n-th block from the end of the last window. If `left` windows of the
-// share follow, n = 256 (left + 1) - 32 i - q - (64 w + 4g). The term in parentheses is the same for all blocks of a
-// row. The powers omit this term, and a weight for each row corrects for it. The first block of a chunk is then
-// multiplied by H^(256 * chunk), so that the digest of the chunk before is added to it (Horner's rule). A last product
-// with a power of 1 / H corrects for the positions after the lengths.
+// Powers. A block is multiplied by H^n if it is the n-th block from the end of the group's last window of the message.
+// If `left` windows follow, n = 256 (left + 1) - 32 i - q - (64 w + 4g). The term in parentheses is the same for all
+// blocks of a row. The powers omit this term, and a weight for each row corrects for it. The first block of a chunk is
+// therefore multiplied by H^(256 * chunk), and the digest of the preceding chunk is added to this block first (Horner's
+// rule). A last product with a power of 1 / H corrects for the positions after the lengths.
 #include "cuda/kernels/batch_message.cuh"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/ctr.cuh"
@@ -35,12 +37,12 @@ __device__ __forceinline__ void add_to(WindowsSum* sum, FieldElement e) {
 /// A group's current part of a message. It is kept in shared memory, because all registers are needed for the blocks.
 struct WindowsPart {
     const BatchGroup* group;
-    std::uint64_t index;          ///< of the message within the group
+    std::uint64_t index;          ///< index of the message within the group
     std::uint64_t next;           ///< first window of the share's next part
-    std::uint32_t count;          ///< windows of the part
-    std::uint32_t behind;         ///< windows after the part
-    std::uint32_t whole, blocks;  ///< of the message; `blocks` counts a partial block
-    std::uint32_t rest;           ///< bytes of the partial block
+    std::uint32_t count;          ///< number of windows of the part
+    std::uint32_t behind;         ///< number of windows of the message after the part
+    std::uint32_t whole, blocks;  ///< length of the text in whole blocks, and in blocks including a partial block
+    std::uint32_t rest;           ///< number of bytes of the partial block
     uint4 between_halves;         ///< for store_half()
 
     [[nodiscard]] __device__ __forceinline__ BatchMessage message() const volatile { return {group, index}; }
@@ -74,7 +76,7 @@ __device__ __forceinline__ void store_half(std::uint8_t* p, uint4 block, unsigne
 }
 
 /// Finds the part that begins at window `at` of the launch and ends at `stop`, or earlier with its message. `group` is
-/// the number of a group that begins at or before `at`, and becomes that of the message.
+/// the number of a group that begins at or before `at`, and is set to the number of the message's group.
 __device__ __forceinline__ void find_part(const BatchParams& batch, volatile WindowsPart& part, std::uint32_t& group,
                                           std::uint64_t at, std::uint64_t stop) {
     group = walk_to_group<&BatchGroup::first_unit>(batch, group, at);
@@ -145,7 +147,7 @@ __global__ void __launch_bounds__(GcmWindows::threads, 1)
                 a[1] = prefix.a(tables, j + warp_lanes, k);
             }
             uint4 hashed[2];
-            // Blocks around each block belong to the text, too, so load_inner_block() may load them.
+            // The neighbours of these blocks also belong to the text, so load_inner_block() may read them.
             if (first > 0 && static_cast<std::uint32_t>(first) + 2 * warp_lanes < part.whole) {
                 uint4 text[2];
 #pragma unroll
@@ -156,7 +158,7 @@ __global__ void __launch_bounds__(GcmWindows::threads, 1)
                 const uint4 b = prefix.b(tables, g % 256, k);
                 hashed[0] = text[0];
                 hashed[1] = text[1];
-                // A loop, because the compiler would compute the base address of every lookup of both blocks.
+                // Not unrolled, because the compiler would compute a separate base address for every lookup.
 #pragma unroll 1
                 for (unsigned i = 0; i < 2; ++i) {
                     const uint4 here = i == 0 ? hashed[0] : hashed[1];
@@ -221,7 +223,7 @@ __global__ void __launch_bounds__(GcmWindows::threads, 1)
     }
 }
 
-/// Four lanes settle the tag of each message.
+/// Four lanes compute the tag of each message, and store or compare it.
 __global__ void __launch_bounds__(ThreadEach::threads)
     gcm_settle_windows_kernel(const __grid_constant__ GcmWindowsParams p) {
     const std::uint64_t lanes = global_threads();

@@ -112,12 +112,12 @@ struct GcmRows {
     }
 };
 
-/// What the estimate of a pass needs to know of its messages; lengths are in blocks.
+/// The facts about messages from which the time of one pass is estimated. Lengths are in blocks.
 struct GcmPassWork {
-    std::uint64_t messages = 0, blocks = 0;  ///< of all messages
+    std::uint64_t messages = 0, blocks = 0;  ///< number of messages, and of the blocks of their texts
     std::uint64_t longest = 0, aad = 0;      ///< the longest text, and the longest associated data
     bool equal = true;                       ///< all texts have the same length
-    bool equal_ends = true;                  ///< their lengths are equal modulo four
+    bool equal_ends = true;                  ///< the lengths of all texts are equal modulo four
     bool aligned = true;                     ///< all texts are aligned to 16 bytes
 
     /// Adds `count` messages with texts of `text` blocks.
@@ -135,21 +135,21 @@ struct GcmPassWork {
 struct GcmPassShape {
     std::uint32_t log_rows = 0;   ///< log2 of the rows of a message
     std::uint32_t aad_steps = 0;  ///< steps for the longest associated data
-    bool weighted = true;         ///< rows have weights; otherwise the powers account for the positions after the end
-    double time = 0;              ///< estimate, in steps of all warps
+    bool weighted = true;         ///< rows have weights; otherwise the powers account for positions after the text
+    double time = 0;              ///< estimated time, in steps of all warps
 };
 
 /// GCM of many messages under one key in one pass (gcm_pass.cu), with wide_mma.
 struct GcmPass {
     static constexpr int threads = 512;
     static constexpr unsigned warps = threads / 32;
-    static constexpr unsigned together = 4;       ///< warps that wide_mma takes
-    static constexpr unsigned rows_per_warp = 8;  ///< rows of wide_mma's operand, of four lanes each
-    static constexpr unsigned slots = 16;         ///< each of four powers of H
+    static constexpr unsigned together = 4;       ///< number of warps that execute wide_mma together
+    static constexpr unsigned rows_per_warp = 8;  ///< rows of wide_mma's operand; four lanes process a row
+    static constexpr unsigned slots = 16;         ///< number of slots, each of which contains four powers of H
     static constexpr int tables = 4;
-    static constexpr std::uint64_t most_blocks = 1 << 16;  ///< of a message
+    static constexpr std::uint64_t most_blocks = 1 << 16;  ///< maximum length of a message
     static constexpr std::uint32_t most_log_rows = 3;
-    /// The costs of a tile, of weights, and of a step without text, in steps.
+    /// The costs of a tile, of its weights, and of a step without text, in steps; and a factor for unaligned texts.
     static constexpr double tile_cost = 0.6, weights_cost = 0.6, edge_cost = 0.3, unaligned = 1.45;
     static constexpr std::size_t shared_bytes() {
         return tables * table_bytes_each + slots * 4096 + warps * 32 * block_bytes;
@@ -158,7 +158,7 @@ struct GcmPass {
         return GhashMma::wide(device) && device.table.tensor_blocks != never &&
                shared_bytes() <= static_cast<std::size_t>(device.shared_bytes_per_block);
     }
-    /// Messages of a tile.
+    /// Returns the number of messages of a tile.
     static constexpr std::uint64_t tile_messages(std::uint32_t log_rows) {
         return std::uint64_t{rows_per_warp * warps} >> log_rows;
     }
@@ -192,7 +192,7 @@ struct GcmPass {
         if (!work.aligned) shape.time *= unaligned;
         return shape;
     }
-    /// The best shape, if the messages are short enough.
+    /// Returns the fastest shape, or none if a message is too long.
     static constexpr std::optional<GcmPassShape> choose(const DeviceLimits& device, const GcmPassWork& work) {
         if (!is_possible(device) || work.longest > most_blocks) return std::nullopt;
         GcmPassShape best = shape_with(device, work, 0);
@@ -207,22 +207,24 @@ struct GcmPass {
 /// GCM of long messages under one key in one pass (gcm_windows.cu), with wide_mma.
 struct GcmWindows {
     static constexpr int threads = 512;
-    static constexpr unsigned together = 4;                               ///< warps that wide_mma takes
+    static constexpr unsigned together = 4;                               ///< warps that execute wide_mma together
     static constexpr unsigned groups = threads / 32 / together;           ///< groups of a thread block
-    static constexpr unsigned slots = 16;                                 ///< each of four powers of H
-    static constexpr unsigned chunk = slots / 2;                          ///< windows of a chunk of powers
-    static constexpr unsigned window = 256;                               ///< blocks
-    static constexpr unsigned radix = 65, digits = 3;                     ///< of a number of windows
-    static constexpr std::uint64_t most_windows = radix * radix * radix;  ///< of a message
+    static constexpr unsigned slots = 16;                                 ///< slots of four powers of H each
+    static constexpr unsigned chunk = slots / 2;                          ///< windows for which there are powers
+    static constexpr unsigned window = 256;                               ///< blocks per window
+    static constexpr unsigned radix = 65, digits = 3;                     ///< how numbers of windows are written
+    static constexpr std::uint64_t most_windows = radix * radix * radix;  ///< maximum per message
     static constexpr int tables = 4;
-    static constexpr unsigned part_bytes = 64;  ///< of shared memory for each warp
+    static constexpr unsigned part_bytes = 64;  ///< shared memory of each warp, in addition to tables and powers
 
-    /// Windows of a message: from its associated data or, for E(J0), the block before its text, to its lengths.
+    /// Returns the number of windows of a message. They extend from its associated data, or from the block before its
+    /// text if that comes first (for E(J0)), to its block of lengths.
     static constexpr std::uint64_t windows_of(std::uint64_t bytes, std::uint64_t aad_bytes) {
         const std::uint64_t before = (aad_bytes + 15) / 16;
         return ((bytes + 15) / 16 + 2) / window + 1 + (before > 2 ? (before - 2 + window - 1) / window : 0);
     }
-    /// The costs of a window and of a message, in steps of all warps; of the launch and its first and last windows.
+    /// The costs of a window, of a message, and of the launch with its first and last windows, in steps of all warps;
+    /// and a factor for unaligned texts.
     static constexpr double window_cost = 2.0, message_cost = 3.0, fixed_cost = 3, unaligned = 1.2;
 
     static constexpr LaunchShape shape(const DeviceLimits& device, std::uint64_t windows) {
@@ -230,7 +232,7 @@ struct GcmWindows {
         return {static_cast<int>(std::min(most, static_cast<std::uint64_t>(device.multiprocessors))), threads,
                 tables * table_bytes_each + slots * 4096 + threads / 32 * part_bytes, tables};
     }
-    /// An estimate, as for GcmPassShape.
+    /// Returns the estimated time, in the unit of GcmPassShape::time.
     static constexpr double time(const DeviceLimits& device, const GcmPassWork& work) {
         const double all_groups = static_cast<double>(device.multiprocessors) * groups;
         const double windows = static_cast<double>(work.blocks + work.messages * (3 + work.aad)) / window;
@@ -247,11 +249,11 @@ struct GcmOnePass {
     static constexpr std::uint64_t least_blocks = 256;  // which the simulated GPU processes in reasonable time
     static constexpr double several_kernels_fixed = 1e6;
 #else
-    static constexpr std::uint64_t least_blocks = 32768;  ///< all text of the batch
-    static constexpr double several_kernels_fixed = 17;   ///< what several kernels take longer for any text, in steps
+    static constexpr std::uint64_t least_blocks = 32768;  ///< minimum for all texts of the batch together
+    static constexpr double several_kernels_fixed = 17;   ///< fixed part of the time of several kernels, in steps
 #endif
-    /// The time of several kernels for the text, as a multiple of the steps that it fills: by the average length of the
-    /// messages in blocks, and for long messages of different lengths.
+    /// The other part of the time of several kernels, as a multiple of the steps that the text fills. It depends on the
+    /// average length of the messages in blocks and, for long messages, on whether they have the same length.
     static constexpr std::uint64_t short_blocks = 64, long_blocks = 256;
     static constexpr double several_kernels_short = 1.4, several_kernels = 1.05, several_kernels_long = 1.0,
                             several_kernels_unequal = 1.25, several_kernels_unaligned = 1.4;
@@ -263,10 +265,10 @@ struct GcmOnePass {
 
     enum class Kernels { several, pass, windows };
     Kernels kernels = Kernels::several;
-    GcmPassShape pass;    ///< of Kernels::pass
+    GcmPassShape pass;    ///< set for Kernels::pass
     bool aligned = true;  ///< all texts are aligned to 16 bytes
 
-    /// The kernels with the shortest time.
+    /// Returns the kernels with the shortest estimated time.
     static constexpr GcmOnePass choose(const DeviceLimits& device, const GcmPassWork& work) {
         if (!GcmPass::is_possible(device) || work.blocks < least_blocks) return {};
         const double steps =
