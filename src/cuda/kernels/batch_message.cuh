@@ -23,7 +23,7 @@ struct BatchMessage {
     }
 };
 
-/// `bytes` bytes (0 to 16) at any address, padded with zeros.
+/// Loads `bytes` bytes (0 to 16) at any address and pads them with zeros.
 __device__ __forceinline__ uint4 load_part(const std::uint8_t* p, unsigned bytes) {
     if (bytes == block_bytes && reinterpret_cast<std::uintptr_t>(p) % 16 == 0) return load_block(p, 16);
     if (reinterpret_cast<std::uintptr_t>(p) % 4 != 0 || bytes % 4 != 0) return load_tail(p, bytes);

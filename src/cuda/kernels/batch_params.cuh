@@ -177,7 +177,7 @@ struct GcmRowsParams {
 struct GcmPassParams {
     BatchParams batch;        ///< the kernel does not use units
     std::uint32_t log_rows;   ///< log2 of the rows of a message
-    std::uint32_t aad_steps;  ///< steps for the longest associated data
+    std::uint32_t aad_steps;  ///< number of steps for the longest associated data
     std::uint32_t tiles;
     std::uint32_t weighted;                ///< nonzero: rows have weights
     FieldElement powers[HashKey::count];   ///< contents of the slots; in each slot the lowest exponent is first
@@ -187,7 +187,7 @@ struct GcmPassParams {
 /// Powers of H for gcm_windows.cu.
 struct GcmWindowWeights {
     FieldElement powers[HashKey::count];          ///< contents of the slots; in each slot the lowest exponent is first
-    FieldElement rows[8 * GcmWindows::together];  ///< by warp and row
+    FieldElement rows[8 * GcmWindows::together];  ///< weights of rows, by warp and row
     /// H^256 to the powers 0, 1 … radix - 1, and the same for radix windows and for radix^2 windows.
     FieldElement windows[GcmWindows::digits][GcmWindows::radix];
     FieldElement after[2][16];  ///< H^0, H^-1 … and H^0, H^-16 …
@@ -198,7 +198,7 @@ struct WindowsSum {
     unsigned long long high, low;
 };
 
-/// GCM of long messages under one key in one pass (gcm_windows.cu). There are less than 2^32 windows.
+/// GCM of long messages under one key in one pass (gcm_windows.cu). There are fewer than 2^32 windows.
 struct GcmWindowsParams {
     BatchParams batch;  ///< units are windows
     WindowsSum* sums;   ///< one for each message, initially zero
@@ -211,7 +211,7 @@ struct GcmWindowsParams {
 struct WipeFailedParams {
     const BatchGroup* groups;
     std::uint32_t group_count;
-    std::uint32_t at_once;  ///< units that a warp takes at a time
+    std::uint32_t at_once;  ///< units that a warp processes at a time
     std::uint64_t units;
     const std::uint32_t* any_failed;  ///< if it is 0, there is nothing to wipe
 };

@@ -110,7 +110,8 @@ Kernel<RunPowersParams> ghash_run_powers_kernel_for();
 Kernel<GcmRowsParams> ghash_messages_kernel_for(bool wide, bool aligned);
 /// Many messages under one key in one pass, with wide_mma: key stream, GHASH, and tags or their comparison.
 Kernel<GcmPassParams> gcm_pass_kernel_for(int rounds, Direction direction);
-/// The same for long messages, except for the tags, which the second kernel computes or compares.
+/// Long messages under one key in one pass, with wide_mma: key stream and GHASH. The second kernel computes or compares
+/// the tags.
 Kernel<GcmWindowsParams> gcm_windows_kernel_for(int rounds, Direction direction, bool aligned);
 Kernel<GcmWindowsParams> gcm_settle_windows_kernel_for();
 /// Wipes the outputs of messages whose `failed` byte is set, after a pass.

@@ -5,7 +5,7 @@
 
 namespace warpaes::cuda {
 
-/// The block of GHASH's input at `position`, which is not in the text: associated data, the lengths, or zeros.
+/// Returns the block of GHASH's input at `position`, which is not in the text: associated data, the lengths, or zeros.
 __device__ __forceinline__ uint4 edge_at(const BatchMessage& m, int position, std::uint32_t blocks) {
     const BatchGroup& group = *m.group;
     if (position == static_cast<int>(blocks)) return block_of(length_block(group.aad_length, group.length));
@@ -18,7 +18,7 @@ __device__ __forceinline__ uint4 edge_at(const BatchMessage& m, int position, st
                      left < block_bytes ? left : unsigned{block_bytes});
 }
 
-/// The first `bytes` bytes of a block, padded with zeros.
+/// Returns the first `bytes` bytes of a block, padded with zeros.
 __device__ __forceinline__ uint4 first_bytes(uint4 block, unsigned bytes) {
     const auto word = [&](std::uint32_t w, unsigned i) {
         return bytes >= 4 * i + 4 ? w : bytes <= 4 * i ? 0 : w & ((1u << (8 * (bytes - 4 * i))) - 1);
