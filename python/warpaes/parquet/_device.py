@@ -107,7 +107,8 @@ _staging = _Staging()
 
 
 class _Threads:
-    """A kept pool of threads. Each thread has a separate stream on the device, and creating a stream takes long."""
+    """A pool of threads that is reused, because each thread has its own stream on a device, and creating a stream takes
+    long."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

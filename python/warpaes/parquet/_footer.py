@@ -17,7 +17,8 @@ from ._thrift import BINARY, I32, I64, STRUCT, Struct
 ReadAt = Callable[[int, int], bytes]
 
 _MAX_ORDINALS = 1 << 15
-#: The maximum length of the paths of all columns. A small schema of nested groups can have much longer paths.
+#: The maximum length of the paths of all columns together. Without it, a small schema of nested groups could produce
+#: much longer paths.
 _MAX_PATH_BYTES = 64 << 20
 _TAIL_BYTES = 8
 # FileMetaData
@@ -141,7 +142,7 @@ def read_end(read_at: ReadAt, size: int) -> bytes:
 
 
 def _bind(footer: Footer, stored: bytes | None, unique: bytes, supply: bool, aad_prefix: bytes | None) -> None:
-    """Store the file's associated data."""
+    """Check the AAD prefix, and store the file's associated data in the footer object."""
     if stored is not None and aad_prefix is not None and stored != aad_prefix:
         raise ValueError(
             "aad_prefix: differs from the prefix in the file, so the file was moved or is a different file"

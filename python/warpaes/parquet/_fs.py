@@ -51,8 +51,8 @@ class ParquetFileSystem(LastingArguments, ChainedFileSystem):  # type: ignore[mi
     ) -> None:
         """Create a file system on top of ``fs``, or on top of a protocol with its options.
 
-        If ``keys`` is a place, the file system can be pickled, as Dask and Ray require. Each process then reads the key
-        itself.
+        If ``keys`` is a place, the file system can be pickled, as Dask and Ray require. Each process that loads the
+        pickle reads the key from the place.
 
         Args:
             keys: The keys (see ``warpaes.parquet.open``), or the place of a key as text: ``file:PATH``, ``env:NAME`` or

@@ -17,7 +17,7 @@ from ._footer import Chunk, Footer, Span
 from ._source import Source
 
 _MAX_ORDINAL = 32767
-#: Number of bytes that usually suffice for a header module and the next length field.
+#: Number of bytes that usually suffice for the module of a page header and the length field of the page's module.
 _HEADER_BYTES = 256
 #: Maximum number of threads for a read. C++ readers call Python for one read at a time, so reads should be fast.
 _MOST_THREADS = 4
@@ -79,7 +79,8 @@ class Mover:
     def enqueue(
         self, pages: Pages, page: int, image: memoryview, to: Any, base: int, ordinals: tuple[bool, bool, int, int, int]
     ) -> tuple[int, int] | None:
-        """Enqueue the complete pages of an image. Return their bytes and number, or None if there are too many."""
+        """Enqueue the complete pages of an image. Return the size and the number of these pages, or None if there are
+        too many pages."""
         key = pages.chunk.key or b""
         cipher = self._ciphers.get(key)
         if cipher is None:
@@ -142,7 +143,7 @@ class Pages:
         return self._chunk
 
     def move(self, to: Any, base: int, staging: Any, mover: Mover | None = None) -> None:
-        """Create the plain view of the complete chunk in host or device memory, starting at byte ``base`` of it.
+        """Create the plain view of the complete chunk in host or device memory, starting at byte ``base`` of ``to``.
 
         Ciphertext is copied through ``staging``, page-locked memory; the plaintext of pages exists only in the result.
         ``mover`` is given only for device memory. The result is then complete when the mover has checked it.
@@ -202,8 +203,8 @@ class Pages:
             return list(self._starts)
 
     def read(self, begin: int, to: memoryview) -> int:
-        """Write bytes of the view from the pages that are decrypted together. Return the number of bytes, which is at
-        least one."""
+        """Write bytes of the view from offset ``begin`` on, as many as the pages that are decrypted at a time contain.
+        Return the number of bytes, which is at least one."""
         with self._lock:
             count = self._of_kept(begin, to) or self._read(begin, to)
             self._next = begin + count

@@ -88,7 +88,7 @@ class Encryption:
 
 class _Page(NamedTuple):
     header: Struct
-    offset: int  #: of the header, in the source
+    offset: int  #: offset of the header in the source
     old_bytes: int
     body: memoryview
 

@@ -26,7 +26,7 @@ class Job:
     path: str
     target: str | None
     name: str  #: the path in the folder, with slashes, which the AAD prefix contains
-    folder: str | None = None  #: the folder that was given, or None
+    folder: str | None = None  #: the given folder that contains the file, or None
     output: str | None = None  #: the output folder
 
     @contextlib.contextmanager

@@ -107,8 +107,8 @@ class PlainView(PlainFile):
     def _move_away(self, column: _thrift.Struct, chunk: Chunk, group_bytes: int) -> None:
         """Move a chunk without a key after all other chunks, and give it a large size.
 
-        Readers of other columns also read small gaps, and DuckDB reads a complete row group if it needs most of it.
-        Therefore, gaps must not contain an unreadable column.
+        Readers also read small gaps between the columns that they need, and DuckDB reads a complete row group if it
+        needs most of the group. Therefore, gaps must not contain an unreadable column.
         """
         meta: _thrift.Struct = column[_footer.META_DATA][1]
         moved = self._data_end - chunk.start
@@ -132,8 +132,8 @@ class PlainView(PlainFile):
 
     @property
     def missing_columns(self) -> list[str]:
-        """The paths of the columns without a key. Reading such a column raises KeyError, unless these columns were
-        removed."""
+        """The paths of the columns without a key. Reading such a column raises KeyError, unless ``drop_missing`` has
+        removed it."""
         return list(self._missing)
 
     def __len__(self) -> int:
@@ -193,8 +193,8 @@ class PlainView(PlainFile):
         """Read up to ``size`` bytes from the current position into a ``pyarrow.Buffer``. pyarrow calls this method
         instead of ``read``.
 
-        pyarrow's allocator keeps memory for the next read, because fresh memory takes half as long as the decryption.
-        Raises the same exceptions as ``read_at``.
+        The memory comes from pyarrow's allocator, which reuses it for later reads: faulting in fresh memory for a read
+        takes half as long as the decryption. Raises the same exceptions as ``read_at``.
         """
         import pyarrow
 
@@ -328,7 +328,7 @@ class PlainView(PlainFile):
         return [pages for part in self._parts if (pages := self._pages(part)) is not None]
 
     def _plain_span(self, span: Span, key: bytes) -> bytes:
-        """Decrypt an index, or the two modules of a Bloom filter, to the same number of bytes."""
+        """Decrypt an index, or the two modules of a Bloom filter. The result is padded to the size of the modules."""
         data = bytes(self._source.read(span.start, span.length))
         place = span.chunk.place
         if span.kind != _modules.BLOOM_HEADER:
