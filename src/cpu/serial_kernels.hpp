@@ -53,7 +53,7 @@ void gcm(const GcmUpdate& u) {
     gcm_update_of<V, Rounds, false, few_powers>(u);
 }
 
-/// The block whose big-endian value is high * 2^64 + low.
+/// Returns the block whose big-endian value is high * 2^64 + low.
 WARPAES_INLINE Reg128 big_endian(std::uint64_t high, std::uint64_t low) {
     return make128(__builtin_bswap64(low), __builtin_bswap64(high));
 }

@@ -63,7 +63,7 @@ namespace serial {
 inline constexpr std::size_t few_blocks = 4;
 
 struct Kernels {
-    /// Compute the round keys of the cipher, and of the equivalent inverse cipher.
+    /// expand computes the round keys of the cipher, and expand_inverse those of the equivalent inverse cipher.
     void (*expand)(const std::uint8_t* key, std::uint8_t* keys);
     void (*expand_inverse)(const std::uint8_t* key, std::uint8_t* keys);
     /// Computes the last few powers of GcmUpdate::powers.
@@ -76,8 +76,8 @@ struct Kernels {
     void (*ecb_inverse)(const std::uint8_t* keys, const std::uint8_t* input, std::uint8_t* output, std::size_t blocks);
     void (*ctr)(const std::uint8_t* keys, std::uint8_t* counter, const std::uint8_t* input, std::uint8_t* output,
                 std::size_t blocks);
-    /// Process a data unit of 1 to `few_blocks` blocks. `keys` are round keys of the cipher, or for `xts_inverse` round
-    /// keys of the equivalent inverse cipher.
+    /// xts and xts_inverse process a data unit of 1 to `few_blocks` blocks. `keys` are round keys of the cipher, or for
+    /// xts_inverse round keys of the equivalent inverse cipher.
     void (*xts)(const std::uint8_t* keys, const std::uint8_t* tweak_keys, const std::uint8_t* tweak,
                 const std::uint8_t* input, std::uint8_t* output, std::size_t blocks);
     void (*xts_inverse)(const std::uint8_t* keys, const std::uint8_t* tweak_keys, const std::uint8_t* tweak,

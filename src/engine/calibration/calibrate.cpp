@@ -218,8 +218,8 @@ private:
         table.set(cell.work_class, cell.way, cell.key_bits, cost);
     }
 
-    /// Whether there are already enough measurements, and measuring `bytes` bytes, more than before, would take too
-    /// long.
+    /// Whether there are already enough measurements, and measuring `bytes` bytes, which is more than in any of these
+    /// measurements, would take too long.
     static bool takes_too_long(const std::vector<Measured>& points, std::uint64_t bytes) {
         constexpr double long_seconds = 0.12;
         if (points.size() < 4) return false;

@@ -37,7 +37,7 @@ void store_calibration(const CostModel& model, const std::string& path = calibra
 
 /// Converts a name to the form in the calibration file: ASCII without quotes and backslashes.
 std::string plain_name(std::string_view text);
-/// Write and parse the text of a calibration file. Parsing throws Error{FORMAT}.
+/// These functions write and parse the text of a calibration file. read_calibration() throws Error{FORMAT}.
 std::string write_calibration(const CostModel& model, const Machine& machine);
 CostModel read_calibration(std::string_view text, const Machine& machine);
 

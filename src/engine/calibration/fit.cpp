@@ -148,8 +148,8 @@ Cost fit_cost(std::span<const Measured> measured, const FitTerms& terms) {
         most = std::max(most, m.bytes);
         if (m.bytes != 0) cheapest = std::min(cheapest, m.seconds / static_cast<double>(m.bytes));
     }
-    // A measurement shows only the larger of two terms, and the parameters determine which term is larger. The two are
-    // therefore determined alternately.
+    // A measurement shows only the larger of two terms, and the parameters determine which term is larger. The
+    // parameters and the larger term of each measurement are therefore determined alternately.
     std::vector<bool> is_serial(measured.size());
     for (std::size_t i = 0; i < measured.size(); ++i) is_serial[i] = terms.serial && measured[i].messages == 1;
     Cost cost;

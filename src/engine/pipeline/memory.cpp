@@ -11,7 +11,8 @@ namespace warpaes {
 
 namespace {
 
-/// The driver copies pageable memory up to this size through its own staging, which is faster than copying by a worker.
+/// The driver copies pageable memory up to this size through its own staging buffer, which is faster than a worker that
+/// copies to a staging buffer.
 constexpr std::uint64_t copied_by_the_driver = 64 * 1024;
 
 }  // namespace

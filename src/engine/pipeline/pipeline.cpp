@@ -20,7 +20,7 @@ namespace warpaes {
 
 namespace {
 
-/// Numbered turns: run a step in chunk order although different workers process the chunks.
+/// Numbered turns, by which different workers perform a step in the order of the chunks.
 class Turns {
 public:
     /// Waits for the turn of `number`; returns false if stop() has been called.
@@ -62,7 +62,8 @@ public:
         done_.fetch_add(bytes, std::memory_order_relaxed);
         tell();
     }
-    /// Throws Error{CANCELLED} if the caller cancels. Cheap: calls the caller's function at most 50 times a second.
+    /// Throws Error{CANCELLED} if the caller cancels. Calls the caller's function at most 50 times a second, so that
+    /// frequent calls of tell() cost little.
     void tell() {
         if (!progress_) return;
         const std::unique_lock lock(mutex_, std::try_to_lock);

@@ -44,7 +44,7 @@ public:
     /// offset, by many threads at once.
     [[nodiscard]] virtual bool is_sequential() const noexcept = 0;
     /// Must be called before several threads start to write, with the number of threads that can run at once. Returns
-    /// the minimum size of the pieces that they should write; 0: any size.
+    /// the minimum size of the pieces that these threads should write, or 0 if pieces may have any size.
     virtual std::uint64_t prepare_for(unsigned /*writers*/) { return 0; }
     /// Writes all of `bytes` or throws.
     virtual void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) = 0;
