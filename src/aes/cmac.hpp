@@ -51,7 +51,7 @@ constexpr std::uint64_t ccm_most_bytes(std::uint64_t nonce_bytes) {
     return q >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * q)) - 1;
 }
 
-/// The first block of the CBC-MAC input (SP 800-38C, A.2.1).
+/// Returns the first block of the CBC-MAC input (SP 800-38C, A.2.1).
 constexpr Block ccm_b0(std::span<const std::uint8_t> nonce, std::uint64_t aad_bytes, std::uint64_t text_bytes,
                        std::uint64_t tag_bytes) {
     Block b{};
@@ -62,7 +62,7 @@ constexpr Block ccm_b0(std::span<const std::uint8_t> nonce, std::uint64_t aad_by
     return b;
 }
 
-/// The counter block with counter 0, which masks the tag; the text begins with counter 1 (SP 800-38C, A.3).
+/// Returns the counter block with counter 0, which masks the tag. The text begins with counter 1 (SP 800-38C, A.3).
 constexpr Block ccm_counter0(std::span<const std::uint8_t> nonce) {
     Block b{};
     b[0] = static_cast<std::uint8_t>(14 - nonce.size());

@@ -22,7 +22,7 @@ constexpr Block gcm_siv_key_block(GcmSivNonce nonce, unsigned i) {
     return block;
 }
 
-/// The hash subkey H' with which GHASH computes POLYVAL. POLYVAL has the reverse bit order: POLYVAL(H, X) =
+/// Returns the hash subkey H' with which GHASH computes POLYVAL. POLYVAL has the reverse bit order: POLYVAL(H, X) =
 /// reversed(GHASH(H', reversed(X))), block by block (RFC 8452, appendix A).
 constexpr FieldElement polyval_subkey(const Block& h) {
     Block reversed{};

@@ -95,7 +95,7 @@ inline const bool has_carryless_product = __builtin_cpu_supports("pclmul") != 0;
                                 _mm_cvtsi64_si128(static_cast<long long>(b)), 0);
 }
 
-/// The product computed with PCLMULQDQ, in a tenth of the portable code's time.
+/// Computes the product with PCLMULQDQ, in a tenth of the time that the portable code of multiply() takes.
 [[gnu::target("pclmul")]] inline FieldElement multiply_by_instruction(FieldElement a, FieldElement b) {
     const auto lower = [](__m128i v) { return static_cast<std::uint64_t>(_mm_cvtsi128_si64(v)); };
     const auto upper = [](__m128i v) {
@@ -109,14 +109,14 @@ inline const bool has_carryless_product = __builtin_cpu_supports("pclmul") != 0;
 
 }  // namespace detail
 
-/// e * x: a right shift in this bit order.
+/// Returns e * x, which is a right shift in GCM's bit order.
 constexpr FieldElement times_x(FieldElement e) {
     const std::uint64_t carry = 0 - (e.low & 1);
     return {(e.high >> 1) ^ (carry & 0xe100000000000000u), (e.low >> 1) | (e.high << 63)};
 }
 
-/// The product of SP 800-38D, 6.3, computed from Karatsuba's three products of halves. Without PCLMULQDQ, the upper
-/// half of each product is computed as the reversed lower half of the product of the reversed factors.
+/// Returns the product of SP 800-38D, 6.3, computed from Karatsuba's three products of halves. Without PCLMULQDQ, the
+/// upper half of each product is computed as the reversed lower half of the product of the reversed factors.
 constexpr FieldElement multiply(FieldElement a, FieldElement b) {
 #if defined(__x86_64__)
     if (!std::is_constant_evaluated() && detail::has_carryless_product) return detail::multiply_by_instruction(a, b);
@@ -143,7 +143,7 @@ constexpr FieldElement square(FieldElement e) {
 /// The multiplicative identity: only bit 0 is set.
 inline constexpr FieldElement field_one{0x8000000000000000u, 0};
 
-/// e^n by squaring. The time depends on n, which is public.
+/// Returns e^n, computed by squaring. The time depends on n, which is public.
 constexpr FieldElement power(FieldElement e, std::uint64_t n) {
     if (n == 0) return field_one;
     FieldElement result = e;
@@ -154,7 +154,8 @@ constexpr FieldElement power(FieldElement e, std::uint64_t n) {
     return result;
 }
 
-/// 1 / e = e^(2^128 - 2), and 0 for 0. With e_k = e^(2^k - 1): e_2k = e_k^(2^k) * e_k (Itoh and Tsujii).
+/// Returns 1 / e = e^(2^128 - 2), or 0 if e is 0. The function computes the e_k = e^(2^k - 1) from each other, because
+/// e_2k = e_k^(2^k) * e_k (Itoh and Tsujii).
 constexpr FieldElement inverse(FieldElement e) {
     FieldElement result = e;
     for (int k = 1; k != 127; k = 2 * k + 1) {
@@ -165,7 +166,7 @@ constexpr FieldElement inverse(FieldElement e) {
     return square(result);
 }
 
-/// e / x: a left shift in this bit order.
+/// Returns e / x, which is a left shift in GCM's bit order.
 constexpr FieldElement divided_by_x(FieldElement e) {
     const std::uint64_t carry = 0 - (e.high >> 63);
     return {((e.high << 1) | (e.low >> 63)) ^ (carry & 0xc200000000000000u), (e.low << 1) ^ (carry & 1)};
@@ -204,7 +205,7 @@ constexpr HashKey make_hash_key(FieldElement h) {
     return key;
 }
 
-/// H^n, computed from the key's powers by squaring.
+/// Returns H^n, computed from the powers of H in `key`.
 constexpr FieldElement power(const HashKey& key, std::uint64_t n) {
     const std::uint64_t whole = n / HashKey::count, rest = n % HashKey::count;
     const FieldElement far = power(key.powers[HashKey::count - 1], whole);
@@ -225,7 +226,7 @@ constexpr void hash_blocks(FieldElement h, const std::uint8_t* data, std::uint64
     }
 }
 
-/// The last block of the GHASH input: both lengths in bits (SP 800-38D, 7.1, step 5).
+/// Returns the last block of the GHASH input, which contains both lengths in bits (SP 800-38D, 7.1, step 5).
 constexpr FieldElement length_block(std::uint64_t aad_bytes, std::uint64_t text_bytes) {
     return {aad_bytes * 8, text_bytes * 8};
 }
@@ -237,7 +238,8 @@ constexpr FieldElement join_digests(FieldElement h, FieldElement first, FieldEle
     return multiply(first, power(h, blocks_of(second_bytes))) ^ second;
 }
 
-/// The final digest from the digests of the parts, each hashed from zero: S of SP 800-38D, 7.1, step 5.
+/// Returns S of SP 800-38D, 7.1, step 5: the digest of both parts, of which each was hashed from zero, and of their
+/// lengths.
 constexpr FieldElement whole_digest(FieldElement h, FieldElement aad_digest, std::uint64_t aad_bytes,
                                     FieldElement text_digest, std::uint64_t text_bytes) {
     const FieldElement both = aad_bytes == 0 ? text_digest : join_digests(h, aad_digest, text_digest, text_bytes);

@@ -206,8 +206,8 @@ struct NormalPair {
     T first, second;
 };
 
-/// Two normal numbers from two words (Box and Muller). The two highest bits of `b` select the quarter of the circle;
-/// its other bits are the angle relative to the quarter's middle.
+/// Computes two normal numbers from two words (Box and Muller). The two highest bits of `b` select the quarter of the
+/// circle; its other bits are the angle relative to the quarter's middle.
 template <typename T, typename Word>
 WARPAES_HD NormalPair<T> normal_pair(Word a, Word b) {
     const T radius = root_of(natural_logarithm(positive_unit(a)) * static_cast<T>(-2));
@@ -240,7 +240,8 @@ WARPAES_HD std::uint64_t upper_product(std::uint64_t a, std::uint64_t b) {
 #endif
 }
 
-/// The numbers from one block of the key stream, in the first numbers_block_bytes(Kind) bytes of the result.
+/// Computes the numbers from one block of the key stream and returns them in the first numbers_block_bytes(Kind) bytes
+/// of the result.
 template <Number Kind>
 WARPAES_HD NumberBlock numbers_of(const NumberBlock& stream, const NumberRange& range) {
     const std::uint32_t(&w)[4] = stream.word;

@@ -27,7 +27,7 @@ constexpr Block siv_end(const Block& d, std::span<const std::uint8_t> last) {
     return end;
 }
 
-/// The first counter block, Q of RFC 5297, 2.6: V with two bits cleared.
+/// Returns the first counter block, Q of RFC 5297, 2.6, which is V with two bits cleared.
 constexpr Block siv_counter(Block v) {
     v[8] &= 0x7f;
     v[12] &= 0x7f;

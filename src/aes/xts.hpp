@@ -40,13 +40,13 @@ constexpr Block store_tweak(Tweak t) {
     return block;
 }
 
-/// Multiplication by x (IEEE 1619, 5.2).
+/// Multiplies a tweak by x (IEEE 1619, 5.2).
 constexpr Tweak times_x(Tweak t) {
     const std::uint64_t carry = 0 - (t.high >> 63);
     return {(t.low << 1) ^ (carry & 0x87), (t.high << 1) | (t.low >> 63)};
 }
 
-/// x^256 = (x^7 + x^2 + x + 1)^2 = x^14 + x^4 + x^2 + 1.
+/// Multiplies a tweak by x^256 = (x^7 + x^2 + x + 1)^2 = x^14 + x^4 + x^2 + 1.
 constexpr Tweak times_x_256(Tweak t) {
     Tweak product = t;
     std::uint64_t beyond = 0;

@@ -89,7 +89,7 @@ private:
     sigset_t pending_{}, before_{};
 };
 
-/// A path to an open file, which works even while the file has no name.
+/// Returns a path to an open file. The path works even while the file has no name.
 inline std::string path_of(int fd) {
     return "/proc/self/fd/" + std::to_string(fd);
 }

@@ -9,8 +9,8 @@
 namespace warpaes {
 
 /// One library, identified by the beginning of its file name. The check is cheap enough to run before every message.
-/// dlopen() with RTLD_NOLOAD is not, because it searches the file system each time if the library is not loaded.
-/// Thread-safe; `name` must outlive this object.
+/// dlopen() with RTLD_NOLOAD would cost more, because it searches the file system each time if the library is not
+/// loaded. Thread-safe; `name` must outlive this object.
 class LoadedLibrary {
 public:
     explicit constexpr LoadedLibrary(std::string_view name) noexcept : name_(name) {}

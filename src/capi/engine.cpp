@@ -40,8 +40,8 @@ const BackendInfo& capi::backend_at(std::size_t index) {
                 "index: there are " + std::to_string(index - rest) + " entries, got " + std::to_string(index));
 }
 
-/// Returns the description. If the library has detected that the driver refuses to lock pages, the description mentions
-/// this.
+/// Returns the description of a backend. If the library has detected that the driver refuses to lock pages, the
+/// description of a GPU mentions this refusal.
 const char* description_of(const BackendInfo& entry) {
     if (entry.device < 0 || !entry.usable() || locks_ordinary_memory()) return entry.description.c_str();
     static std::mutex mutex;

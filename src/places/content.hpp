@@ -19,7 +19,7 @@ bool is_encrypted(std::string_view text);
 /// an encrypted keyset.
 void check_mark(const std::string& what, std::string_view text, bool clear, const std::string& opener);
 
-/// The opener or mark in `place` that requires an encrypted keyset; empty if there is none.
+/// Returns the opener or mark in `place` that requires an encrypted keyset, or an empty text if there is none.
 std::string opener_of(const KeysetPlace& place);
 
 struct RawKey {

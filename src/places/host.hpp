@@ -36,7 +36,7 @@ public:
     [[noreturn]] virtual void refuse_file(const std::string& option, const std::string& path, int error);
 };
 
-/// The warning for a file that other users can open; empty if they cannot, or if the file is not a regular file.
+/// Returns the warning for a regular file that other users can open, or an empty text for any other file.
 std::string open_to_others(const std::string& name, int fd);
 
 }  // namespace warpaes::places

@@ -23,14 +23,14 @@ struct KeysetPlace {
     [[nodiscard]] bool opens() const noexcept { return asks || passphrase || kek; }
     /// Whether the keyset is stored at the beginning of each encrypted file.
     [[nodiscard]] bool is_own() const noexcept { return location == "own:"; }
-    /// The file's path, if the location is a file.
+    /// Returns the file's path if the location is a file.
     [[nodiscard]] std::optional<std::string> path() const;
 };
 
 /// Parses the value of `option`. Throws Error{ARGUMENT}, whose message never repeats text that may be secret.
 KeysetPlace parse_keyset_place(const std::string& option, std::string_view place);
 
-/// The variables that the place names. Works even if the place cannot be parsed.
+/// Returns the names of the environment variables in `place`, even if parse_keyset_place() would refuse `place`.
 std::vector<std::string> variables_named_by(std::string_view place);
 
 }  // namespace warpaes::places
