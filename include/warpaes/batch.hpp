@@ -27,15 +27,15 @@ public:
     Arena(const Engine& engine, std::uint64_t bytes, Memory memory = Memory::host, int device = 0)
         : handle_(detail::made<warpaes_arena>(warpaes_arena_create, engine.get(), static_cast<warpaes_memory>(memory),
                                               device, bytes)) {}
-    /// Address of the first byte in this process, or on the device.
+    /// Returns the address of the first byte, in this process or on the device.
     [[nodiscard]] std::uint8_t* data() const noexcept {
         return static_cast<std::uint8_t*>(warpaes_arena_data(handle_.get()));
     }
     [[nodiscard]] std::size_t size() const noexcept {
         return static_cast<std::size_t>(warpaes_arena_size(handle_.get()));
     }
-    /// Memory::shared: a descriptor that can be mapped or sent to another process; do not close it. -1 for other kinds
-    /// of memory.
+    /// Returns, for Memory::shared, a descriptor that can be mapped or sent to another process; do not close the
+    /// descriptor. -1 for other kinds of memory.
     [[nodiscard]] int fd() const noexcept { return warpaes_arena_fd(handle_.get()); }
     [[nodiscard]] const warpaes_arena* get() const noexcept { return handle_.get(); }
 
@@ -181,7 +181,7 @@ public:
     // The functions below require a finished batch.
     [[nodiscard]] warpaes_status status(std::size_t entry) const { return state_->results.at(entry).status; }
     [[nodiscard]] std::string error(std::size_t entry) const { return warpaes_batch_entry_error(handle_.get(), entry); }
-    /// Number of messages of the entry that are not authentic.
+    /// Returns the number of messages of the entry that are not authentic.
     [[nodiscard]] std::uint64_t failures(std::size_t entry) const { return state_->results.at(entry).failures; }
     [[nodiscard]] std::uint64_t first_failure(std::size_t entry) const {
         return state_->results.at(entry).first_failure;

@@ -47,7 +47,8 @@ typedef struct warpaes_key_info {
 #define WARPAES_KEY_INFO_INIT \
     { sizeof(warpaes_key_info), 0, (warpaes_key_state)0, 0, NULL, 0, 0 }
 
-/** Number of templates, and the name of template `index` (NULL beyond the last). */
+/** warpaes_template_count returns the number of templates, and warpaes_template_name the name of template `index` (NULL
+ * beyond the last). */
 WARPAES_API size_t warpaes_template_count(void);
 WARPAES_API const char* warpaes_template_name(size_t index);
 
@@ -84,7 +85,8 @@ WARPAES_API warpaes_status warpaes_keyset_from_raw(const char* template_name, co
  * key. */
 WARPAES_API warpaes_status warpaes_keyset_check_raw(const void* key, size_t length);
 WARPAES_API void warpaes_keyset_destroy(warpaes_keyset* keyset);
-/** Adds a new random key. The first key of a keyset becomes its primary key. `key_id` receives its ID; may be NULL. */
+/** Adds a new random key. The first key of a keyset becomes its primary key. `key_id` receives the new key's ID; may be
+ * NULL. */
 WARPAES_API warpaes_status warpaes_keyset_add(warpaes_keyset* keyset, const char* template_name, uint32_t* key_id);
 /** Makes an enabled key the primary key. */
 WARPAES_API warpaes_status warpaes_keyset_promote(warpaes_keyset* keyset, uint32_t key_id);
@@ -397,8 +399,9 @@ typedef struct warpaes_source {
     uint64_t size; /**< For `read`: size of the file in bytes. */
     void* user;
     /** If path, memory and read are NULL, the source cannot seek: the function writes the next bytes of the file to
-     * `buffer`, at least one and at most `length`, and their number to `*got`; 0 means the end of the file. It waits
-     * only for the first byte. It returns 0, or any other value for failure. The library makes one call at a time. */
+     * `buffer`, at least one and at most `length`, and their number to `*got`; 0 means the end of the file. The
+     * function waits only for the first byte. It returns 0, or any other value for failure. The library makes one call
+     * at a time. */
     int (*next)(void* user, void* buffer, uint64_t length, uint64_t* got);
 } warpaes_source;
 
@@ -421,7 +424,7 @@ typedef struct warpaes_sink {
     void* user;
     /** With WARPAES_FILE_OVERWRITE and path: the writer may replace only the file that this reader has opened. If the
      * path now names a different file, or if the file has changed, opening or finishing the writer fails with
-     * WARPAES_ERROR_READ. Only needed while the writer is being opened. */
+     * WARPAES_ERROR_READ. The reader is only needed while the writer is being opened. */
     const warpaes_reader* replaces;
 } warpaes_sink;
 
@@ -435,9 +438,11 @@ typedef struct warpaes_sink {
 WARPAES_API warpaes_status warpaes_reader_open(warpaes_engine* engine, const warpaes_source* source,
                                                const warpaes_keyset* keyset, const void* aad, size_t aad_len,
                                                warpaes_reader** reader);
-/** Bytes of plaintext; 0 for NULL. For a source that cannot seek: WARPAES_UNKNOWN until everything has been read. */
+/** Returns the number of bytes of plaintext; 0 for NULL. For a source that cannot seek: WARPAES_UNKNOWN until
+ * everything has been read. */
 WARPAES_API uint64_t warpaes_reader_size(const warpaes_reader* reader);
-/** Bytes of plaintext in the first segment and in every other full segment. Reads authenticate whole segments. */
+/** Writes the numbers of bytes of plaintext in the first segment and in every other full segment to `*first` and
+ * `*others`. Reads authenticate whole segments. */
 WARPAES_API warpaes_status warpaes_reader_segments(const warpaes_reader* reader, uint64_t* first, uint64_t* others);
 /**
  * Copies bytes [offset, offset + length) of the plaintext to `output`, in host or device memory. `*read` is less than

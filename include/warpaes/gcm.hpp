@@ -64,8 +64,8 @@ inline std::vector<std::uint8_t> seal(const Engine& engine, const Key& key, Cons
     return sealed;
 }
 
-/// Returns the plaintext of a message that `seal` returned with a random nonce. Otherwise, the function is the same as
-/// `open` above.
+/// Returns the plaintext of a message that `seal` sealed with a random nonce. Errors and threads are as for `open`
+/// above.
 inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, ConstBytes sealed) {
     if (sealed.size() < gcm_nonce_bytes + gcm_tag_bytes) {
         throw Error(WARPAES_ERROR_AUTHENTICATION, "sealed: is shorter than its nonce and tag");

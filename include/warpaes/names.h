@@ -26,13 +26,14 @@ WARPAES_API warpaes_status warpaes_names_create(warpaes_engine* engine, const wa
                                                 warpaes_names** names);
 /** Wipes and frees the keys; NULL is allowed. */
 WARPAES_API void warpaes_names_destroy(warpaes_names* names);
-/** The number of keys; key 0 is the primary key. Returns 0 for NULL. */
+/** Returns the number of keys, or 0 for NULL. Key 0 is the primary key. */
 WARPAES_API size_t warpaes_names_count(const warpaes_names* names);
 
 /**
- * Encrypts the name of a file or folder. `folder` is the plain path of its folder below the root of the tree: names
- * joined by '/', and "" for the root itself. `index` selects the key: 0 is the primary key. The result is a path that
- * consists of one component, or for a long name of several components of at most 143 bytes. It is not NUL-terminated.
+ * Encrypts the name of a file or folder. `folder` is the plain path, below the root of the tree, of the folder that
+ * contains it: names joined by '/', and "" for the root itself. `index` selects the key: 0 is the primary key. The
+ * result is a path that consists of one component, or for a long name of several components of at most 143 bytes. It is
+ * not NUL-terminated.
  * `*length` is set to its length. Equal arguments produce equal results.
  *
  * WARPAES_ERROR_ARGUMENT for a name that is empty, "." or "..", that contains a '/' or a NUL, or that is longer than

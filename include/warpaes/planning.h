@@ -132,10 +132,10 @@ typedef struct warpaes_launch_figure {
 #define WARPAES_LAUNCH_FIGURE_INIT \
     { sizeof(warpaes_launch_figure), 0, 0, 0, NULL, NULL, "" }
 
-/** Number of figures. */
+/** Number of launch figures of a GPU. */
 WARPAES_API size_t warpaes_launch_figure_count(void);
-/** Figure `index` of CUDA device `device`; -1 is the first device. WARPAES_ERROR_BACKEND if the engine cannot use that
- * device. The call creates no CUDA context. Thread-safe. */
+/** Describes figure `index` of CUDA device `device`; -1 is the first device. WARPAES_ERROR_BACKEND if the engine cannot
+ * use that device. The call creates no CUDA context. Thread-safe. */
 WARPAES_API warpaes_status warpaes_engine_launch_figure(warpaes_engine* engine, int32_t device, size_t index,
                                                         warpaes_launch_figure* figure);
 

@@ -254,8 +254,8 @@ public:
                       [function = std::move(function)](auto offset, auto buffer, auto) { function(offset, buffer); });
     }
     /// Opens a file that is read forward by one thread at a time. Each read() must begin where the previous read()
-    /// ended. It returns fewer bytes than requested if no more have arrived, and 0 only at the end. of_stream() reads
-    /// the first segment, because the last segment has not arrived.
+    /// ended. A read() returns fewer bytes than requested if no more have arrived, and 0 only at the end. of_stream()
+    /// authenticates the first segment, because the last segment has not arrived.
     [[nodiscard]] static Reader of_stream(const Engine& engine, const Keyset& keyset, Next next, ConstBytes aad = {}) {
         warpaes_source source = WARPAES_SOURCE_INIT;
         source.next = [](void* user, void* buffer, std::uint64_t length, std::uint64_t* got) noexcept -> int {
@@ -265,7 +265,7 @@ public:
                       [next = std::move(next)](auto, auto buffer, auto got) { *got = next(buffer); });
     }
 
-    /// Number of plaintext bytes; WARPAES_UNKNOWN before the end of a stream.
+    /// Returns the number of plaintext bytes, or WARPAES_UNKNOWN before the end of a stream.
     [[nodiscard]] std::uint64_t size() const noexcept { return warpaes_reader_size(get()); }
     /// Fills `output`, in host or device memory, with the plaintext starting at `offset`. Returns the number of bytes,
     /// which is less than the output's size only at the end. After an error `output` is wiped. Throws Error.

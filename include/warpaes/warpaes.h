@@ -65,9 +65,9 @@ extern "C" {
    something that callers rely on is removed or changed, and never when something is added. */
 #define WARPAES_ABI_VERSION 1
 
-/** Version of the loaded library, for example "1.0.0". Static storage. */
+/** Returns the version of the loaded library, for example "1.0.0". Static storage. */
 WARPAES_API const char* warpaes_version(void);
-/** WARPAES_ABI_VERSION of the loaded library. */
+/** Returns the WARPAES_ABI_VERSION of the loaded library. */
 WARPAES_API uint32_t warpaes_abi_version(void);
 
 /* ------------------------------------------------------------------------------------------------ status and errors */
@@ -111,10 +111,10 @@ typedef enum warpaes_status {
                                   authentic. */
 } warpaes_status;
 
-/** A short description of `status`. Static storage; never NULL. */
+/** Returns a short description of `status`. Static storage; never NULL. */
 WARPAES_API const char* warpaes_status_message(warpaes_status status);
-/** The error message of the last failed call on this thread; "" if none has failed. Valid until this thread's next
- * call. */
+/** Returns the error message of the last failed call on this thread; "" if none has failed. Valid until this thread's
+ * next call. */
 WARPAES_API const char* warpaes_last_error(void);
 /** Bytes that a result reserves for an error message, including its NUL. A longer message is truncated. */
 #define WARPAES_ERROR_BYTES 256
@@ -234,16 +234,18 @@ typedef struct warpaes_backend_info {
 #define WARPAES_BACKEND_INFO_INIT \
     { sizeof(warpaes_backend_info), 0, NULL, NULL, NULL, -1, 0, 0 }
 
-/** Number of entries for warpaes_backend_query: one per CPU backend and one per CUDA device (or one for `cuda` without
- * a device). */
+/** Returns the number of entries for warpaes_backend_query: one per CPU backend and one per CUDA device (or one for
+ * `cuda` without a device). */
 WARPAES_API size_t warpaes_backend_count(void);
-/** Entry `index` of the list: first the CPU backends, ending with the best, then the CUDA devices. Thread-safe. */
+/** Describes entry `index` of the list: first the CPU backends, ending with the best, then the CUDA devices.
+ * Thread-safe. */
 WARPAES_API warpaes_status warpaes_backend_query(size_t index, warpaes_backend_info* info);
 
-/** Name `index` in the list of all backends: first the CPU backends, then the GPU backend. NULL beyond the last name.
- * Does not load the GPU driver. */
+/** Returns name `index` in the list of all backends: first the CPU backends, then the GPU backend. NULL beyond the last
+ * name. The call does not load the GPU driver. */
 WARPAES_API const char* warpaes_backend_name(size_t index);
-/** 1 if the backend of this name computes on GPUs; 0 for all other names and NULL. Does not load the GPU driver. */
+/** Returns 1 if the backend of this name computes on GPUs, and 0 for all other names and NULL. The call does not load
+ * the GPU driver. */
 WARPAES_API int32_t warpaes_backend_is_gpu(const char* name);
 
 /** The kind of memory that contains existing data, or that is to be allocated. */
@@ -255,7 +257,7 @@ typedef enum warpaes_memory {
                                          where CUDA cannot lock pages of ordinary memory (confidential computing). */
 } warpaes_memory;
 
-/** "pageable", "page-locked", "device" or "shared"; NULL for other values. */
+/** Returns "pageable", "page-locked", "device" or "shared"; NULL for other values. */
 WARPAES_API const char* warpaes_memory_name(warpaes_memory memory);
 
 /** Allocates `bytes` of zeroed memory, aligned to 4096 bytes (DEVICE: to 256). `device` is the device number and is
@@ -419,17 +421,18 @@ WARPAES_API warpaes_status warpaes_crypt_async(warpaes_engine* engine, const war
  * can create a batch that uses offsets, and such a batch can be copied from one arena to another. */
 typedef struct warpaes_arena warpaes_arena;
 
-/** `bytes` is at least 1. The memory is zeroed. Otherwise like warpaes_alloc, but SHARED is allowed. Thread-safe. */
+/** Creates an arena of `bytes` zeroed bytes, at least 1. `memory` and `device` are as for warpaes_alloc, but SHARED is
+ * allowed. Thread-safe. */
 WARPAES_API warpaes_status warpaes_arena_create(warpaes_engine* engine, warpaes_memory memory, int32_t device,
                                                 uint64_t bytes, warpaes_arena** arena);
 /** Wipes and releases the arena. No unfinished batch may use the arena. NULL is allowed. A child of fork() does not
  * wipe memory that it shares with its parent. */
 WARPAES_API void warpaes_arena_destroy(warpaes_arena* arena);
-/** The arena's first byte: its address in this process, or on the device. */
+/** Returns the address of the arena's first byte, in this process or on the device. */
 WARPAES_API void* warpaes_arena_data(const warpaes_arena* arena);
 WARPAES_API uint64_t warpaes_arena_size(const warpaes_arena* arena);
-/** SHARED: a descriptor that can be mapped (MAP_SHARED) or sent to another process. The arena owns the descriptor: do
- * not close it. -1 for other kinds of memory. */
+/** Returns, for SHARED, a descriptor that can be mapped (MAP_SHARED) or sent to another process. The arena owns the
+ * descriptor: do not close it. -1 for other kinds of memory. */
 WARPAES_API int warpaes_arena_fd(const warpaes_arena* arena);
 
 /**
@@ -660,21 +663,22 @@ WARPAES_API int warpaes_batch_poll(const warpaes_batch* batch);
  * function, any number of times. While a call without a limit waits, it executes tasks of the batch in place of one of
  * the engine's threads. */
 WARPAES_API warpaes_status warpaes_batch_wait(warpaes_batch* batch, uint64_t milliseconds);
-/** A descriptor that becomes readable (poll, epoll, select) when the batch is finished. The batch owns the descriptor;
- * do not read from it or close it. -1 if the system cannot create a descriptor. Thread-safe. */
+/** Returns a descriptor that becomes readable (poll, epoll, select) when the batch is finished. The batch owns the
+ * descriptor; do not read from it or close it. -1 if the system cannot create a descriptor. Thread-safe. */
 WARPAES_API int warpaes_batch_fd(warpaes_batch* batch);
 /** Drops the work that has not started. An entry gets WARPAES_ERROR_CANCELLED if any part of it is dropped. Returns
  * immediately. */
 WARPAES_API void warpaes_batch_cancel(warpaes_batch* batch);
-/** The result of a finished batch. WARPAES_ERROR_STATE if the batch is not finished. */
+/** Writes the result of a finished batch to `*result`. WARPAES_ERROR_STATE if the batch is not finished. */
 WARPAES_API warpaes_status warpaes_batch_query(const warpaes_batch* batch, warpaes_batch_result* result);
-/** The outcome of entry `index` of a finished batch. WARPAES_ERROR_STATE if the batch is not finished. */
+/** Writes the outcome of entry `index` of a finished batch to `*result`. WARPAES_ERROR_STATE if the batch is not
+ * finished. */
 WARPAES_API warpaes_status warpaes_batch_query_entry(const warpaes_batch* batch, uint64_t index,
                                                      warpaes_entry_result* result);
-/** The error message of entry `index` of a finished batch; "" for WARPAES_OK, for an index beyond the last entry, and
- * if the batch is not finished. The batch keeps the messages of the first 4096 entries that failed, in the order of
- * their failures; an entry with a wrong tag counts when its error message is first requested. For other entries, this
- * is the text of warpaes_status_message. Lives as long as the batch. */
+/** Returns the error message of entry `index` of a finished batch; "" for WARPAES_OK, for an index beyond the last
+ * entry, and if the batch is not finished. The batch keeps the messages of the first 4096 entries that failed, in the
+ * order of their failures; an entry with a wrong tag counts when its error message is first requested. For the other
+ * entries that failed, the call returns the text of warpaes_status_message. The text lives as long as the batch. */
 WARPAES_API const char* warpaes_batch_entry_error(const warpaes_batch* batch, uint64_t index);
 /** Waits until the batch is finished, and frees it. NULL is allowed. */
 WARPAES_API void warpaes_batch_destroy(warpaes_batch* batch);
@@ -710,8 +714,8 @@ WARPAES_API warpaes_status warpaes_context_create(warpaes_engine* engine, warpae
 WARPAES_API void warpaes_context_destroy(warpaes_context* context);
 /** Creates a second context, which continues independently from the state of `context`. */
 WARPAES_API warpaes_status warpaes_context_copy(const warpaes_context* context, warpaes_context** copy);
-/** The error message of the last failed call on this context; "" if none has failed. Valid until the next call on this
- * context. */
+/** Returns the error message of the last failed call on this context; "" if none has failed. Valid until the next call
+ * on this context. */
 WARPAES_API const char* warpaes_context_error(const warpaes_context* context);
 
 /** Sets the mode, the direction, the key and their options. With an IV (ECB, CMAC: with a key) the call also starts a
@@ -726,9 +730,9 @@ WARPAES_API warpaes_status warpaes_context_set_key(warpaes_context* context, con
  * WARPAES_ERROR_STATE if no key is set. */
 WARPAES_API warpaes_status warpaes_context_set_iv(warpaes_context* context, const uint8_t* iv, size_t iv_len);
 /**
- * The current IV, 16 bytes. Another context that is started with this IV through set_iv continues from the same
- * position. CBC, CFB, OFB: the chaining value; CTR: the next counter block; XTS: the number of the next data unit.
- * Returns WARPAES_ERROR_STATE within a block or a data unit, and for other modes.
+ * Writes the current IV, 16 bytes, to `iv`. Another context that is started with this IV through set_iv continues from
+ * the same position. CBC, CFB, OFB: the chaining value; CTR: the next counter block; XTS: the number of the next data
+ * unit. Returns WARPAES_ERROR_STATE within a block or a data unit, and for other modes.
  */
 WARPAES_API warpaes_status warpaes_context_get_iv(const warpaes_context* context, uint8_t iv[16]);
 /** Processes the next `input_len` bytes, which can be any number. `*output_len` receives the number of bytes written.

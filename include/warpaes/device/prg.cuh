@@ -30,7 +30,7 @@ public:
         for (int i = 0; i < nk; ++i) w_[i] = key.words[i];
     }
 
-    /// The round key of round r. Call it with r = 0, 1, 2, … in order.
+    /// Returns the round key of round r. Call the operator with r = 0, 1, 2, … in order.
     __device__ __forceinline__ uint4 operator()(int r) {
         WARPAES_UNROLL
         for (int i = 4 * r; i < 4 * r + 4; ++i) {
@@ -113,7 +113,7 @@ public:
         advance(first);
     }
 
-    /// The next block of the key stream.
+    /// Returns the next block of the key stream.
     __device__ __forceinline__ uint4 next() {
         const uint4 block =
             make_uint4(swap(static_cast<std::uint32_t>(high_ >> 32)), swap(static_cast<std::uint32_t>(high_)),

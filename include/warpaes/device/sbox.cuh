@@ -38,15 +38,15 @@ struct Lop3 {
 
 }  // namespace detail
 
-/// x := S(x) ^ 0x63 for 32 bytes at once; plane x[i] holds bit i of each byte. The caller adds the constant 0x63, for
-/// example by folding it into a round key. 63 instructions.
+/// Computes x := S(x) ^ 0x63 for 32 bytes at once, in 63 instructions; plane x[i] holds bit i of each byte. The caller
+/// adds the constant 0x63, for example by folding it into a round key.
 __host__ __device__ __forceinline__ void sub_planes_without_constant(std::uint32_t* x) {
     detail::sbox_circuit<detail::Lop3>(x);
 }
 
 namespace detail {
 
-/// SubWord (FIPS 197, 5.2) of `word` rotated right by `8 * Rotate` bits, computed by the circuit: about 100
+/// Computes SubWord (FIPS 197, 5.2) of `word` rotated right by `8 * Rotate` bits with the circuit, in about 100
 /// instructions. A word shifted right by i serves as plane i: its bits 0, 8, 16 and 24 are bit i of the four bytes; the
 /// other bits are ignored.
 template <unsigned Rotate>

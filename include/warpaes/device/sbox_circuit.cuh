@@ -19,7 +19,7 @@ namespace warpaes::device::detail {
 
 /// Gates for any unsigned integer or vector type.
 struct Gates {
-    /// The three-input Boolean function with truth table `Table`, bitwise.
+    /// Applies the three-input Boolean function with the truth table `Table` to each bit of the words.
     template <unsigned Table, typename Word>
     WARPAES_CIRCUIT static constexpr Word lut3(Word a, Word b, Word c) {
         Word out = a ^ a;  // NOLINT(misc-redundant-expression): zero, of any type
@@ -35,7 +35,7 @@ struct Gates {
     }
 };
 
-/// x := S(x) ^ 0x63 in every lane of eight planes; plane x[i] holds bit i of each byte.
+/// Computes x := S(x) ^ 0x63 for every byte of eight planes; plane x[i] holds bit i of each byte.
 template <typename Logic, typename Word>
 WARPAES_CIRCUIT constexpr void sbox_circuit(Word* x) {
     const Word t1 = Logic::template lut3<0x3c>(x[1], x[7], x[7]);

@@ -89,14 +89,14 @@ public:
         __syncthreads();
     }
 
-    /// T_Row[byte `Byte` of `word`]: one lookup.
+    /// Returns T_Row[byte `Byte` of `word`], which takes one lookup.
     template <unsigned Row, unsigned Byte>
     __device__ __forceinline__ std::uint32_t lookup(std::uint32_t word) const {
         return detail::rotate_left<Row - Row % Count>(stored<Row % Count, Byte>(word));
     }
 
-    /// A column of the next state, four lookups: T0[byte 0 of w0] ^ T1[byte 1 of w1] ^ T2[byte 2 of w2] ^ T3[byte 3 of
-    /// w3] ^ key.
+    /// Returns a column of the next state, with four lookups: T0[byte 0 of w0] ^ T1[byte 1 of w1] ^ T2[byte 2 of w2] ^
+    /// T3[byte 3 of w3] ^ key.
     __device__ __forceinline__ std::uint32_t column(std::uint32_t w0, std::uint32_t w1, std::uint32_t w2,
                                                     std::uint32_t w3, std::uint32_t key) const {
         if constexpr (Count == 2) {
@@ -198,7 +198,7 @@ __device__ __forceinline__ uint4 cipher(const tables<Count, Inverse>& t, const S
 
 }  // namespace detail
 
-/// The cipher (FIPS 197, 5.1) applied to `block`. `keys` may be in registers (one schedule per thread), in shared
+/// Applies the cipher (FIPS 197, 5.1) to `block`. `keys` may be in registers (one schedule per thread), in shared
 /// memory, or in a kernel parameter declared `const __grid_constant__ key_schedule<KeyBits>`, which is the fastest
 /// place for a single key. A call takes 160, 192 or 224 lookups, and about 20 registers in addition to the keys.
 template <int KeyBits, int Count>
@@ -206,7 +206,7 @@ __device__ __forceinline__ uint4 encrypt_block(const tables<Count>& t, const key
     return detail::cipher<KeyBits>(t, keys, block);
 }
 
-/// The inverse cipher (FIPS 197, 5.3.5) applied to `block`. Like encrypt_block, but with the round keys that invert()
+/// Applies the inverse cipher (FIPS 197, 5.3.5) to `block`. Like encrypt_block, but with the round keys that invert()
 /// computes.
 template <int KeyBits, int Count>
 __device__ __forceinline__ uint4 decrypt_block(const inverse_tables<Count>& t,
