@@ -199,7 +199,7 @@ void measure(const std::string& name, const char* direction, Side& theirs, Side&
                     if (r > 1) best[i] = std::min(best[i], taken);
                     if (r < 2) calls = std::max(1L, static_cast<long>(sample / std::max(taken, 1e-9)));
                 }
-                // Long calls need fewer rounds.
+                // If calls are long, the loop ends before all `rounds` rounds.
                 if (r > 6 && now() - first > enough) break;
             }
             std::printf("%s %s %s %d %.2f %.2f\n", name.c_str(), direction, with_key ? "key" : "message", bytes,

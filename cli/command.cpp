@@ -287,7 +287,7 @@ int run_program(int argc, char** argv, int (*run)(int argc, char** argv)) {
         if (std::ferror(stdout) != 0) code = WARPAES_ERROR_WRITE;
         tell(one_line(error.what()));
     }
-    // Also reports a write error that occurred earlier, after its data had left the buffer.
+    // The code below also reports an earlier write error, whose data is no longer in the buffer.
     const int error = flush_output();
     if (code == 0 && error == EPIPE && caught_signal() == 0) end_by(SIGPIPE);
     if (code == 0 && (error != 0 || std::ferror(stdout) != 0)) {

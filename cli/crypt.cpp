@@ -157,7 +157,7 @@ private:
         }
         if (!any) return;
         bytes += replacing;
-        require_space(*o_.output_dir, bytes - bytes / 64);  // decrypted files are slightly shorter
+        require_space(*o_.output_dir, bytes - bytes / 64);  // decrypted files are slightly shorter than encrypted files
         make_directory(*o_.output_dir);
     }
 

@@ -1,5 +1,5 @@
 // Implements tests/batch/memory.hpp for fuzzers: memory between protected pages. Released memory is kept for the next
-// message of the same length. Until it is used again, AddressSanitizer poisons it and the bytes before it.
+// message of the same length. Until this memory is used again, AddressSanitizer poisons it and the bytes before it.
 #include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
 

@@ -39,7 +39,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 /// Returns the counters of this process only.
 Counters& process_counters() noexcept;
-/// Also adds all later counts to a file. Returns false, with the reason in `why`, if the file cannot be opened.
+/// After this call, count() also adds to a file. Returns false, with the reason in `why`, if the file cannot be opened.
 bool share_counters(const std::string& path, std::string& why);
 /// Adds calls and bytes to the process's counters and to the file.
 void count(Kind kind, Where where, std::uint64_t calls, std::uint64_t bytes) noexcept;

@@ -143,8 +143,8 @@ int cfb(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
         if (c.enc) {
             c.key.serial->cfb(c.key.schedule, c.iv, in, out, blocks);
         } else if (blocks <= 2) {
-            // For one or two blocks, a wide kernel would be slower. `before` contains the preceding ciphertext blocks,
-            // which are saved because the text may be overwritten.
+            // For one or two blocks, a wide kernel would be slower than the serial kernel. `before` contains the
+            // preceding ciphertext blocks, which are saved because the text may be overwritten.
             Byte before[32], last[16];
             std::memcpy(before, c.iv, 16);
             std::memcpy(before + 16, in, 16 * (blocks - 1));

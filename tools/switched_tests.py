@@ -207,7 +207,7 @@ class Tests:
                 status = process.wait(timeout=limit)
             except subprocess.TimeoutExpired:
                 status = None
-            # Also kills child processes that a test left running.
+            # This call also kills child processes that a test left running.
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()

@@ -255,7 +255,7 @@ Orders measure_orders(const Context& context, std::uint64_t periods) {
 
 Result run_mixing(const Context& context) {
     use_gpu(context);
-    // 32 periods are 16 MiB, the full payload. A test may allow less.
+    // 32 periods are 16 MiB, the full payload. A test may set a lower limit.
     std::uint64_t periods = 32;
     while (periods > 1 && periods * (std::uint64_t{1} << 19) > context.most_bytes) periods /= 2;
     // With enough messages, the chain of the longest message takes less time than all other messages together.

@@ -50,8 +50,9 @@ std::vector<std::uint8_t> repeated(std::span<const std::uint8_t> part, std::size
 
 /// Takes precautions against other causes of different times. Each text is copied to the kernel's input before the
 /// clock starts, because memory at a different address could be faster. The number of copies of the fixed text or key
-/// equals the number of random texts or keys, because recently used memory is faster. Timed work does not begin before
-/// all of it is enqueued; otherwise the GPU could wait for the host, for a time that depends on the previous copy.
+/// equals the number of random texts or keys, because recently used memory is faster than other memory. Timed work does
+/// not begin before all of it is enqueued; otherwise the GPU could wait for the host, for a time that depends on the
+/// previous copy.
 class LaunchTest {
 public:
     LaunchTest(const Context& context, const LaunchSubject& subject)
@@ -112,7 +113,8 @@ private:
         if (subject_.tables) {
             tables_.push_back(std::make_unique<gpu::Variants>(key));
         } else {
-            // All keys share one engine. With an engine for each key, the host would take longer for rarely used keys.
+            // All keys share one engine. With an engine for each key, the host would take longer for rarely used keys
+            // than for frequently used keys.
             production_.push_back(production_.empty() ? std::make_unique<Production>(context.gpu, key)
                                                       : std::make_unique<Production>(*production_.front(), key));
         }

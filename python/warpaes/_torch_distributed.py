@@ -97,7 +97,7 @@ class _Files(FileSystemBase):
         return os.fspath(path)
 
     def rename(self, path: str | os.PathLike[str], new_path: str | os.PathLike[str]) -> None:
-        """Rename a file. Its associated data contains the final name."""
+        """Rename a file, whose associated data already contains the final name."""
         self._below.mv(os.fspath(path), os.fspath(new_path))
 
     def mkdir(self, path: str | os.PathLike[str]) -> None:

@@ -13,7 +13,7 @@
 namespace warpaes::cpu {
 
 /// Number of powers of H in GcmUpdate::powers, which are stored like HashKey::descending and are also followed by
-/// zeros. The last `few_powers` powers are sufficient for a few blocks and are computed faster.
+/// zeros. The last `few_powers` powers are sufficient for a few blocks and take less time to compute than all powers.
 inline constexpr std::size_t update_powers = 32, few_powers = 8;
 inline constexpr std::size_t update_powers_bytes = 16 * (update_powers + 3);
 

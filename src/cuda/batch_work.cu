@@ -333,7 +333,8 @@ void BatchWork::abandon() noexcept {
     keys_.let_go(false);
 }
 
-/// Also waits for the device, because the host may process the messages again as soon as this function returns.
+/// Wipes decrypted texts and waits for the device, because the host may process the messages again as soon as this
+/// function returns.
 void BatchWork::wipe_texts() noexcept {
     for (const BucketPlan& plan : plans_) {
         if (!uses_tag(plan.bucket.mode) || plan.bucket.direction == Direction::encrypt) continue;

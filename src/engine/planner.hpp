@@ -97,7 +97,7 @@ private:
     static Reckoned reckon(const Costs& costs, Way way, const Work& work);
     [[nodiscard]] const Costs& costs_of(const Backend& backend) const;
     [[nodiscard]] const Costs& costs_of(const BackendInfo& gpu) const;
-    /// Also chooses the number of lanes.
+    /// Predicts the time of a message, and chooses the number of lanes.
     [[nodiscard]] Prediction of_message(const Costs& costs, const Work& work) const;
     [[nodiscard]] Prediction of_batch(const Costs& costs, const Work& work) const;
 

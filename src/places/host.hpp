@@ -20,7 +20,8 @@ public:
     Host& operator=(const Host&) = delete;
     virtual ~Host() = default;
 
-    /// read() and waitpid(). They return EINTR only if the program should end; otherwise they repeat interrupted calls.
+    /// These functions call read() and waitpid(). They return EINTR only if the program should end; otherwise they
+    /// repeat interrupted calls.
     virtual ssize_t read(int fd, void* buffer, std::size_t bytes);
     virtual pid_t wait(pid_t process, int* status);
     /// Whether to stop after a signal, instead of waiting again.

@@ -189,7 +189,7 @@ KeyProgram::~KeyProgram() {
     close_output();
     if (process_ < 0) return;
     ::kill(process_, SIGTERM);
-    // Otherwise, a program that ignores the signal would run forever and keep the caller waiting.
+    // Without a time limit, a program that ignores the signal would keep the caller waiting.
     for (int i = 0; i < 100; ++i) {
         const pid_t ended = ::waitpid(process_, nullptr, WNOHANG);
         if (ended == process_ || (ended < 0 && errno != EINTR)) return;

@@ -138,7 +138,7 @@ TEST_P(ContextTest, EmptyMessages) {
     }
 }
 
-/// Updates in place, with pieces of whole blocks for ECB and CBC and with any pieces for other modes.
+/// Tests updates in place, with pieces of whole blocks for ECB and CBC and with pieces of any size for other modes.
 TEST_P(ContextTest, InPlace) {
     for (const ModeTraits& mode : all_modes()) {
         for (const warpaes_direction direction : directions) {

@@ -114,7 +114,7 @@ TEST_P(Fork, ABatchIsTheParents) {
     warpaes_batch_destroy(finished);
 }
 
-/// A context continues in only one process if its IV must not repeat. Otherwise, it continues in both.
+/// A context continues in only one process if its IV must not repeat, and otherwise in both processes.
 TEST_P(Fork, AContextEncryptsUnderNoIvTwice) {
     const Bytes text = random_.bytes(64);
     for (const warpaes_mode mode :

@@ -222,7 +222,7 @@ TEST_P(GcmMessage, LongerThanTheCaches) {
     check(other, make_engine(GetParam(), 65536, 2));
 }
 
-/// Messages with overlapping parts are processed by separate code. Here, the tag lies in the ciphertext.
+/// Messages with overlapping parts are processed by separate code. In this test, the tag lies in the ciphertext.
 TEST_P(GcmMessage, ATagWithinTheInputIsRefusedAndNothingLeft) {
     for (const std::size_t length : {40U, 5000U, 20000U}) {
         const GcmCase c = make_gcm_case(random_, 32, 12, 24, length);

@@ -237,7 +237,7 @@ def run(*command):
 
 
 def mounted(kind, back, place, image):
-    """Mount a real file system at a place. Return None, or the reason why it cannot be mounted here."""
+    """Mount a file system of this kind at a place. Return None, or the reason why it cannot be mounted here."""
     if os.geteuid() != 0:
         return "only root may mount"
     if kind in ("tmpfs", "overlay"):

@@ -419,8 +419,8 @@ class NearMisses(CommandTest):
         self.warpaes("keygen", "-o", "keyset")
         for name in ("keyset.json", "/home/nobody/my-keys/keyset2025", "1234567", "backup_keyset_of_december_2025"):
             self.refused(NOT_FOUND, f"'{name}'", "encrypt", "-k", name)
-        # Messages repeat numbers, and texts that are too short for a key. With one more character, they do not repeat
-        # them.
+        # Messages repeat numbers and texts that are too short for a key. Messages do not repeat the same text with one
+        # more character.
         for longest, after in (("ab0123456789cde", "f"), ("2025" * 5 + "123", "4"), ("Ab0-" * 5 + "A", "b")):
             self.refused(NOT_FOUND, f"'{longest}'", "encrypt", "-k", longest)
             result = self.refused(ARGUMENT, "looks like a key", "encrypt", "-k", longest + after)

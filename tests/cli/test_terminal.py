@@ -1,4 +1,4 @@
-"""Tests the progress display on a terminal. It is one line, which never wraps."""
+"""Tests the progress display on a terminal, which is one line and never wraps."""
 
 import fcntl
 import os

@@ -1,5 +1,5 @@
-// A second translation unit that includes the header and is compiled as C++17. Both units can be linked into one
-// program.
+// A second translation unit that includes the header and is compiled as C++17. This unit and kernels.cu can be linked
+// into one program.
 #include <warpaes/device.cuh>
 
 #include "launch.cuh"

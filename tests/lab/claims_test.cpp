@@ -326,7 +326,7 @@ TEST(Claims, SurfacesAreComparedThroughTheSameBuffer) {
     const auto surface = [&](const char* name, std::vector<double> values) {
         made.surface("D.surfaces", "AES-128 encryption", {1024, 67108864}, {1024, 33554432}, name, std::move(values));
     };
-    // The GPU is ahead with the largest buffer. AES-NI is better with a small buffer.
+    // The GPU is ahead of AES-NI with the largest buffer, and behind AES-NI with a small buffer.
     surface("C++ with T-tables", {0.25, 0.25, 0.25, 0.25});
     surface("AES-NI", {0.65, 2.2, 0.65, 1.7});
     surface("CUDA", {0.05, 0.05, 0.05, 2.1});

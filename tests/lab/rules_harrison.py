@@ -109,7 +109,7 @@ def grows(shares: list[float]) -> str:
 
 
 def overhead_grows(r: Record):
-    """Shorter messages mean that there are more messages."""
+    """All points have the same payload, so shorter messages mean more messages."""
     costs = r.series("H.overhead", "Overhead of many messages", "[H]'s model, with transfers").pairs()
     return grows([f[0] for _, f in sorted(costs, reverse=True)])
 

@@ -265,7 +265,7 @@ class _FakeTpm(_tpm2.Tpm2Source):
 
 
 class _Kme:
-    """A key-management entity in this process. It gives a key to the receiver only once."""
+    """A key-management entity in this process, which gives each key to the receiver only once."""
 
     address = "https://kme"
 

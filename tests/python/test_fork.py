@@ -124,7 +124,7 @@ def from_the_start(generator: Any) -> bytes:
 
 
 def list_of(made: Any) -> bytes:
-    """Use a file system. It may have been pickled, and then lacks our attributes."""
+    """Use a file system, which may have been pickled and then lacks this module's attributes."""
     return bytes(made.cat_file(os.environ["TEST_SEALED"], 0, 100))
 
 

@@ -56,7 +56,7 @@ ASKED = ["passphrase:locked", "passphrase:env:MATRIX_LOCKED"]
 
 @contextlib.contextmanager
 def opened(place: str) -> Iterator[tuple[str, list[int]]]:
-    """Return the place with an open descriptor instead of the name in ``fd:NAME``, and the descriptor."""
+    """Open NAME of a place ``fd:NAME``, and return the place with the descriptor's number, and the descriptor."""
     if not place.startswith("fd:"):
         yield place, []
         return

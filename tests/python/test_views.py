@@ -25,8 +25,7 @@ NONCE = bytes(12)
 
 
 class DlpackOnly:
-    """A tensor that supports only DLPack, like PyTorch's tensors for a long time. `versions` states whether it supports
-    version 1."""
+    """A tensor that supports only DLPack. `versions` states whether the tensor supports version 1."""
 
     def __init__(self, array: Any, *, versions: bool = True, device: tuple[int, int] = (1, 0)) -> None:
         self.array = array

@@ -400,7 +400,7 @@ void World::stdio_into(std::vector<Operation>& all) {
                    {}});
 }
 
-/// Pending text grows to its limit and is sealed. Afterwards, less text is pending.
+/// Pending text grows to its limit and is sealed. Afterwards, less text is pending than before.
 void World::cut_streams_into(std::vector<Operation>& all, warpaes_engine* cutting) {
     all.push_back({"writer: more than may wait",
                    [=, this] {

@@ -1,4 +1,4 @@
-// Streams in capture. Their work becomes the nodes of a graph, and CUDA refuses calls that cannot be captured. A graph
+// Streams in capture, whose work becomes the nodes of a graph. CUDA refuses calls that cannot be captured. A graph
 // runs its nodes in the order of their capture.
 #pragma once
 

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t bytes = 4096;
 
-/// Arguments of calls. They are created before the capture begins. Results of calls are destroyed after the capture.
+/// Arguments of calls, which are created before the capture begins. Results of calls are destroyed after the capture.
 struct Things {
     void *device = nullptr, *to_free = nullptr, *pooled = nullptr, *locked = nullptr, *locked_to_free = nullptr;
     std::vector<std::uint8_t> pageable = std::vector<std::uint8_t>(2 * bytes), registered = pageable;

@@ -31,7 +31,10 @@ class Pattern:
     folders."""
 
     def __init__(self, option: str, text: str) -> None:
-        """Parse a pattern. A ValueError names the option. Names are compared as bytes, and `*` matches slashes."""
+        """Parse a pattern, or raise a ValueError that names the option.
+
+        Names are compared as bytes, and `*` matches slashes.
+        """
         wanted = order(text)
         while wanted.startswith(b"./"):
             wanted = wanted[2:]

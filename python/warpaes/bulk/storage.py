@@ -27,7 +27,7 @@ PARTS_IN_FLIGHT = 3
 MAX_PARTS = 10_000
 #: Maximum number of attempts to read a small object that is often replaced, such as a running job's manifest.
 GETS = 10
-#: Maximum size of an object that is read in one call. Shards with the longest names are smaller.
+#: Maximum size of an object that is read in one call. Even shards with the longest names are smaller than this.
 MAX_SMALL = 256 << 20
 
 

@@ -2,7 +2,7 @@
 
 LMCache's serde ``aesgcm`` encrypts objects before they leave the machine. The serde ``warpaes`` encrypts directly into
 LMCache's buffers, and writes the same frame, or a frame that binds the object's key. Importing this module registers
-it:
+the serde:
 
     {"type": "fs", "base_path": "/cache", "serde": {"type": "warpaes", "keyset": "/etc/kv.json"}}
 

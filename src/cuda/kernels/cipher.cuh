@@ -117,8 +117,9 @@ __device__ __forceinline__ uint4 cipher_round(const SharedTables<Tables>& t, uin
     return make_uint4(next[0], next[1], next[2], next[3]);
 }
 
-/// Only T0, in 32 KiB: for short messages (short.cu), and for XTS decryption, which needs both ciphers (xts.cuh). Rows
-/// are half as long as with more tables, so an address takes one more shift, and T1, T2 and T3 are rotations.
+/// The table T0 alone, in 32 KiB: for short messages (short.cu), and for XTS decryption, which needs both ciphers
+/// (xts.cuh). Rows are half as long as in the layouts with more tables, so an address takes one more shift, and T1, T2
+/// and T3 are computed by rotating T0.
 template <>
 class SharedTables<1> {
 public:

@@ -14,8 +14,8 @@ struct Architecture {
 };
 
 /// If bit products are emulated, each product is a subroutine of about 110 instructions, and a warp needs sixteen of
-/// them for 512 bytes. GHASH with integer products takes fewer instructions. The instructions were counted, and the
-/// times were not measured (nvcc 13.0, 2026-11).
+/// them for 512 bytes. GHASH with integer products takes fewer instructions than these subroutines. The instructions
+/// were counted, and the times were not measured (nvcc 13.0, 2026-11).
 inline constexpr LaunchTable without_tensor_cores{
     .one_launch_share = 0, .tensor_blocks = never, .own_key_tensor_bytes = never};
 

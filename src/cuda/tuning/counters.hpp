@@ -37,9 +37,9 @@ struct BatchCounters {
 
     /// log2 of the number of threads that share a short message of `blocks` blocks. Consecutive messages start
     /// `distance` bytes apart. The cost is estimated in passes of a warp through the load-store unit. Each message
-    /// takes 37 passes per thread: 27 lookups, and finding the message. Reading round keys from a slot takes 36 more
-    /// passes. A block of AES-128 takes 133 passes. Each load or store of 32 blocks takes one pass for each line of 128
-    /// bytes, and at least four.
+    /// takes 37 passes per thread: 27 lookups, and finding the message. If the round keys are read from a slot, a
+    /// message takes 36 additional passes per thread. A block of AES-128 takes 133 passes. Each load or store of 32
+    /// blocks takes one pass for each line of 128 bytes, and at least four.
     static constexpr std::uint32_t passes = 37, passes_of_slot = 36, passes_of_block = 133;
     static constexpr std::uint32_t log_lanes(std::uint32_t blocks, std::uint64_t distance, bool one_key) {
         std::uint32_t best = 0;

@@ -46,7 +46,7 @@ std::shared_ptr<const ExpandedKey> KeyTable::get(std::span<const std::uint8_t> k
     std::shared_ptr<const ExpandedKey> evicted;  // released after the lock
     const std::lock_guard lock(mutex_);
     if (auto found = find(hash, key)) return found;
-    // Both containers allocate, and the table must not hold a key that only one of them has.
+    // Both by_hash_ and the list allocate memory, and a failed allocation must not leave a key in only one of them.
     Entries added;
     added.push_front({hash, made, Clock::now()});
     by_hash_.emplace(hash, added.begin());
