@@ -300,7 +300,7 @@ TEST_P(ContextState, AnotherContextGoesOnFromTheIv) {
     }
 }
 
-/// The code processes long pieces differently from short pieces.
+/// Passes a context's state to another context after a long piece, because separate code processes long pieces.
 TEST_P(ContextState, AnotherContextGoesOnAfterALongPiece) {
     if (!goes_on(mode_)) return;
     const std::size_t length = simulated() ? 4096 : mode_ == WARPAES_CFB1 ? 20000 / 32 * 32 : 600000 / 32 * 32;

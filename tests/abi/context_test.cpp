@@ -111,7 +111,7 @@ TEST_P(ContextTest, PaddedInAnyPieces) {
     }
 }
 
-/// The backend processes the blocks inside long pieces in chunks.
+/// Tests pieces that are so long that the backend processes their blocks in chunks.
 TEST_P(ContextTest, LongPieces) {
     for (const ModeTraits& mode : all_modes()) {
         if (mode.mode == WARPAES_CFB1) continue;

@@ -199,7 +199,7 @@ TEST_P(Fork, AGeneratorGivesOtherBytes) {
     munmap(seen, 4096);
 }
 
-/// The child has the same PID, but its writer is still refused.
+/// The parent's writer is refused in a child even if the child has the parent's PID.
 TEST_P(Fork, AWriterOfTheFirstProcessOfANamespace) {
     if (way() != Way::same_id) return;
     const auto first = [&]() -> std::string {

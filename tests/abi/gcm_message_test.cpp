@@ -207,7 +207,7 @@ TEST_P(GcmMessage, WhatWasAlteredIsRefusedAndWiped) {
                    [](GcmCase& bad) { bad.tag[15] ^= 0x80; });
 }
 
-// The message is so long that CPUs use non-temporal stores and each thread wipes its own chunks.
+// Tests a message that is so long that CPUs use non-temporal stores and each thread wipes its own chunks.
 TEST_P(GcmMessage, LongerThanTheCaches) {
     const std::size_t length = (simulated() ? std::size_t{64} << 10 : std::size_t{33} << 20) + 37;
     const GcmCase c = make_gcm_case(random_, 16, 12, 20, length);

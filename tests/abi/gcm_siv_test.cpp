@@ -107,7 +107,7 @@ TEST_P(GcmSiv, EveryLength) {
     }
 }
 
-/// The chunks are processed in parallel.
+/// Tests messages of many chunks, which several threads process in parallel.
 TEST_P(GcmSiv, Chunks) {
     const ComposedCase c = make_case(32, 5 * 8192 + 4099, 9000);
     check(c);
@@ -224,7 +224,7 @@ TEST_P(GcmSivDevice, EveryLengthAroundABlock) {
     }
 }
 
-/// The text contains more bytes than a CPU reverses at a time.
+/// Tests a text of more bytes than a CPU reverses at a time.
 TEST_P(GcmSivDevice, InPieces) {
     const std::size_t n = (std::size_t{16} << 20) + 1003;
     const Bytes iv = random_.bytes(12);

@@ -373,7 +373,7 @@ TEST_P(MacContextDevice, PiecesInDeviceMemory) {
     }
 }
 
-/// The text is longer than the amount fetched from the device at a time.
+/// Tests a text that is longer than the pieces in which the library fetches text from the device.
 TEST_P(MacContextDevice, MoreThanAMebibyte) {
     const std::size_t length = (std::size_t{1} << 20) + 33;
     const MacCase c = cmac_case(random_, 16, length);

@@ -107,7 +107,7 @@ TEST_P(Message, LongSegmentedMessages) {
     }
 }
 
-/// The chunks are small, so that several workers share every message.
+/// Tests lengths around multiples of a small chunk, so that several workers share every message.
 TEST_P(Message, AroundChunkBorders) {
     for (const std::size_t chunk : {std::size_t{4096}, std::size_t{8192}}) {
         const Engine engine = make_engine(GetParam(), chunk, 3);

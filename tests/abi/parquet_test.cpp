@@ -458,7 +458,7 @@ TEST_P(ParquetStaged, IsTheViewOfDecrypt) {
     }
 }
 
-/// The table is enqueued on a stream for device memory and submitted for host memory.
+/// Tests tables of staged pages, which are enqueued on a stream for device memory and submitted for host memory.
 TEST_P(ParquetStaged, TablesHaveAStatusForEachPage) {
     const bool on_gpu = GetParam() == "cuda";
     for (const bool ctr : {false, true}) {

@@ -140,7 +140,7 @@ TEST_P(Range, TouchesOnlyItsBlocks) {
     }
 }
 
-/// The message and its buffer end inside a block.
+/// Tests messages that end inside a block, as their buffers do.
 TEST_P(Range, EndsWithItsMessage) {
     const std::uint64_t page = SparseBuffer::page();
     Random random(83);

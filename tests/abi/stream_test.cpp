@@ -359,7 +359,7 @@ TEST_P(Stream, WithoutTextWhatIsWrittenLiesOnTheDevice) {
     refused(WARPAES_DECRYPT, host.data(), reinterpret_cast<warpaes_status*>(host.data() + 32), "device_status: ");
 }
 
-// The message is so long that it needs separate launches.
+// Tests a GCM message that is so long that it needs separate launches.
 TEST_P(Stream, OneLongMessageOfGcm) {
     for (const warpaes_direction direction : directions) {
         for (const bool forged : {false, true}) {

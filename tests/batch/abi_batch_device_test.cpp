@@ -58,7 +58,8 @@ TEST_P(AbiBatchDevice, BesideMessagesElsewhere) {
     for (const auto& c : cases) EXPECT_EQ(c->complaints(), "");
 }
 
-// Long chains become separate tasks among many others. Entries of the same shape form a group, whatever their order.
+// Tests long CBC messages, which become separate tasks, among many other entries. Entries of the same shape form a
+// group, whatever their order.
 TEST_P(AbiBatchDevice, LongChainsAmongManyEntriesInAnyOrder) {
     std::mt19937 random(4);
     std::vector<GroupSpec> specs(300, {.mode = Mode::ctr, .count = 1, .length = 64, .iv_length = 16});

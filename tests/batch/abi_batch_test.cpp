@@ -54,7 +54,7 @@ TEST_P(AbiBatch, ManyMessages) {
     check_abi_batch(engine_, specs, 5);
 }
 
-// Some messages are long enough to be divided among several workers.
+// Tests messages that are divided among several workers, in a batch with short messages.
 TEST_P(AbiBatch, ALongMessageAmongShortOnes) {
     if (simulated()) {
         GTEST_SKIP()
@@ -164,7 +164,8 @@ TEST_P(AbiBatch, FromEightThreads) {
     check_from_threads(engine_, 8, simulated() ? 1 : 6, simulated() ? 6 : 30);
 }
 
-// The engine's only worker and the waiting clients take turns.
+// Submits batches from several threads to an engine with one worker, so that the worker and the waiting threads take
+// turns.
 TEST_P(AbiBatch, FromManyThreadsToAnEngineOfOne) {
     check_from_threads(make_engine(GetParam(), 1), 6, simulated() ? 2 : 40, 3);
 }

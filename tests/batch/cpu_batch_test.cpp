@@ -106,7 +106,7 @@ TEST_P(CpuBatch, SameAndDifferentKeys) {
     }
 }
 
-// Long texts are processed cache line by cache line.
+// Tests long texts that begin anywhere in a cache line, because the kernels process them line by line.
 TEST_P(CpuBatch, LongTextsAnywhereInALine) {
     for (std::size_t shift = 0; shift < 64; ++shift) {
         std::vector<GroupSpec> specs;
@@ -125,7 +125,7 @@ TEST_P(CpuBatch, LongTextsAnywhereInALine) {
     }
 }
 
-// CCM's encoding of the length of associated data changes at 2^16 - 2^8 (SP 800-38C, A.2.2).
+// Tests lengths of associated data around 2^16 - 2^8, where CCM's encoding of the length changes (SP 800-38C, A.2.2).
 TEST_P(CpuBatch, AssociatedDataOfCcm) {
     std::vector<GroupSpec> specs;
     for (const std::uint64_t aad : {1u, 13u, 14u, 15u, 30u, 65279u, 65280u, 65536u}) {

@@ -219,7 +219,7 @@ TEST_P(CudaBatch, KeysThatAlternate) {
     }
 }
 
-/// Several warps process stretches in place. The block before a stretch belongs to another warp.
+/// Tests stretches in place that several warps process. The block before a stretch belongs to another warp.
 TEST_P(CudaBatch, InPlaceAcrossWarps) {
     for (const Mode mode : {Mode::cbc, Mode::cfb128}) {
         check_mode(mode, Direction::decrypt,
@@ -393,8 +393,8 @@ TEST_P(CudaBatch, MessagesOfGcmInOnePass) {
                {{.count = 9 * times, .length = 600, .iv_length = 12, .aad_length = 1, .wrong_tags = 100}}, 35);
 }
 
-/// Batches that GcmWindows takes: lengths and associated data around its windows of 256 blocks, messages that the
-/// groups of warps share, and a message whose counter goes beyond 16 bits.
+/// Tests batches that GcmWindows processes: lengths and associated data around its windows of 256 blocks, messages that
+/// groups of warps share, and a message whose counter exceeds 16 bits.
 TEST_P(CudaBatch, MessagesOfGcmInWindows) {
     constexpr std::uint64_t longest = (33 << 20) + 4000;  // more windows than two digits count
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
@@ -434,8 +434,8 @@ TEST_P(CudaBatch, MessagesOfGcmInWindows) {
     }
 }
 
-/// Random groups under one key: lengths of tags, IVs and associated data, strides, places and forged messages. Most of
-/// them are processed in one pass.
+/// Tests groups under one key with random lengths of tags, IVs and associated data, random strides and places, and
+/// forged messages. Most of the groups are processed in one pass.
 TEST_P(CudaBatch, RandomMessagesOfGcmUnderOneKey) {
     for (std::uint32_t seed = 1; seed <= 12; ++seed) {
         std::mt19937 random(seed);
@@ -616,7 +616,7 @@ TEST(CudaBatchArena, GroupsAreCopiedTogether) {
     }
 }
 
-/// The messages are listed individually. They have the same shape and are at equal distances.
+/// Tests messages of the same shape at equal distances that are listed individually.
 TEST(CudaBatchArena, MessagesListedOneByOne) {
     if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);
@@ -640,7 +640,7 @@ TEST(CudaBatchArena, MessagesListedOneByOne) {
     }
 }
 
-/// The messages are at equal distances but under different keys.
+/// Tests XTS messages at equal distances under different tweak keys.
 TEST(CudaBatchArena, NeighboursUnderOtherTweakKeys) {
     if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);
@@ -659,7 +659,7 @@ TEST(CudaBatchArena, NeighboursUnderOtherTweakKeys) {
     }
 }
 
-/// The messages are at equal distances and differ only in their growing tag lengths.
+/// Tests messages at equal distances that differ only in their growing tag lengths.
 TEST(CudaBatchArena, NeighboursWithOtherTags) {
     if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);
@@ -679,7 +679,7 @@ TEST(CudaBatchArena, NeighboursWithOtherTags) {
     }
 }
 
-/// The messages are at equal distances and cross the boundary between two adjacent allocations. No copy may cross the
+/// Tests messages at equal distances that cross the boundary between two adjacent allocations. No copy may cross the
 /// boundary.
 TEST(CudaBatchArena, AcrossAllocationsSideBySide) {
     if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
@@ -711,7 +711,7 @@ TEST(CudaBatchArena, AcrossAllocationsSideBySide) {
     munmap(mapped, 4 * half);
 }
 
-/// There are so many groups of one or several messages that several threads prepare them.
+/// Tests so many groups, of one or several messages, that several threads prepare them.
 TEST(CudaBatchArena, VeryManyGroups) {
     if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);

@@ -354,7 +354,7 @@ TEST(BatchOnAGpu, TakesAMessageThatIsLargerThanATask) {
     simt::reset();
 }
 
-// The lane's staging memory is too small for a message in place on a GPU that the engine chose.
+// Tests a message in place for which the lane's staging memory is too small, on a GPU that the engine chose.
 TEST(BatchOnAGpu, StagesAMessageThatIsLargerThanATask) {
     simt::reset();
     const AbiEngine engine = engine_with_gpu(false);

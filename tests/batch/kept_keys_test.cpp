@@ -144,7 +144,7 @@ protected:
 
 constexpr std::chrono::milliseconds for_ever{std::chrono::hours(1)};
 
-// The worker is never idle: it starts the second batch before it finishes the first.
+// Keys are wiped even if the worker is never idle: it starts the second batch before it finishes the first.
 TEST_F(KeptKeys, ABusyEngineLetsThemGoToo) {
     struct Second {
         warpaes_engine* engine = nullptr;
@@ -207,7 +207,8 @@ TEST_F(KeptKeys, AFlushLeavesNothing) {
     }
 }
 
-/// While a flush waits for the GPU, a batch leaves destroyed keys, another flush runs, or another engine is destroyed.
+/// Tests a flush that waits for the GPU while a batch leaves destroyed keys, another flush runs, or another engine is
+/// destroyed.
 TEST_F(KeptKeys, AFlushIsNotDisturbedByOthers) {
     const AbiEngine engine = make(for_ever);
     const std::pair<const char*, std::function<void()>> others[] = {

@@ -274,7 +274,7 @@ TEST_P(Gcm, HashesOfManySegments) {
     }
 }
 
-// The text is so long that a GPU's hash has several levels with several chunks each.
+// Tests texts that are so long that a GPU's hash has several levels with several chunks each.
 TEST_P(Gcm, LongMessagesAndManySegments) {
     const Bytes source = random_bytes(700100, 8);
     for (const std::size_t misalignment : {0u, 3u}) {
@@ -395,7 +395,7 @@ TEST_P(Gcm, OfTextBeyondTheCaches) {
     }
 }
 
-// A table of counters is used for at most 65,536 blocks.
+// Tests messages that need several tables of counters, because a table is used for at most 65,536 blocks.
 TEST_P(Gcm, SeveralMebibytes) {
     const Bytes source = random_bytes((std::size_t{5} << 19) + 77, 8);
     for (const Direction direction : both_directions) {
@@ -408,7 +408,7 @@ TEST_P(Gcm, SeveralMebibytes) {
     }
 }
 
-// The expected result of the tests above shares arithmetic with the library. The result in this test does not.
+// The tests above compute the expected result with arithmetic of the library. This test uses an independent reference.
 TEST_P(Gcm, AgreesWithTheReferenceAndWithLibcryptosGcm) {
     for (std::size_t length = 0; length <= 400; length += length < 80 ? 1 : 29) {
         const auto seed = static_cast<std::uint32_t>(length);

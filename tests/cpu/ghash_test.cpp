@@ -114,7 +114,8 @@ struct Derived {
     }
 };
 
-/// The powers are computed once for all threads. They belong to this key and exist as long as the key.
+/// The data that a backend derives from a key is computed once for all threads, belongs to this key, and exists as long
+/// as the key.
 TEST(Key, KeepsWhatABackendDerives) {
     const Bytes bytes = random_bytes(16, 8);
     const ExpandedKey key(bytes), other(random_bytes(16, 9));

@@ -87,7 +87,7 @@ struct Registers {
     }
 };
 
-// No code after these kernels wipes the registers.
+// Kernels must leave no key material in vector registers, because no code after them wipes the registers.
 TEST_P(Update, OfASchedulesMakingNothingStaysInVectorRegisters) {
     for (const std::size_t bytes : {16u, 24u, 32u}) {
         const Bytes key = random_bytes(bytes, static_cast<std::uint32_t>(bytes));

@@ -151,7 +151,8 @@ TEST(KeysetUnderKek, EveryFormOfAKey) {
     }
 }
 
-/// The rules are the same as in python/warpaes/keysources/_local.py.
+/// Tests which key-encryption keys are read as hexadecimal digits. python/warpaes/keysources/_local.py has the same
+/// rules.
 TEST(KeysetUnderKek, DigitsAreDigitsAndOtherBytesAreBytes) {
     const Keyset inside = open_under_kek(wrapped_under_kek());
     const std::string digits = hex(raw(16));  // also 32 bytes long

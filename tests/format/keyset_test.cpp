@@ -91,7 +91,7 @@ TEST(Keyset, Rotation) {
     }
 }
 
-/// Another program marked the key as destroyed but left its bytes in the keyset.
+/// Reads a keyset in which another program marked a key as destroyed but left the key's bytes.
 TEST(Keyset, WhatIsDestroyedIsForgottenWhenItIsRead) {
     Keyset keyset;
     keyset.add("AES128_GCM_HKDF_4KB");

@@ -224,7 +224,7 @@ TEST_F(GcmDeviceFailure, AMessageWithoutATagTooAndSaysSo) {
     EXPECT_GT(failures, 10U);
 }
 
-/// The failure affects the associated data. The text is unaffected or empty.
+/// Tests a failure while a GPU hashes the associated data. The text is short or empty.
 TEST_F(GcmDeviceFailure, ThatAssociatedDataMeetsIsSaidToo) {
     const Bytes aad = random_bytes(length, 66);
     for (const std::size_t bytes : {0U, 100U}) {

@@ -88,8 +88,8 @@ TEST_F(PipelineTest, PaddingBothWays) {
     }
 }
 
-/// The input and the output are the caller's memory. The padding must not be written past the end of either buffer or
-/// into the input.
+/// Pads messages whose input and output are the caller's memory. The padding must not be written past the end of either
+/// buffer or into the input.
 TEST_F(PipelineTest, PaddingInMemory) {
     for (const std::size_t length : {0u, 1u, 15u, 16u, 4095u, 4096u, 20000u}) {
         const std::size_t padded = length / 16 * 16 + 16;

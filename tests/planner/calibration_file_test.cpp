@@ -242,7 +242,7 @@ TEST_F(CalibrationFile, WhatIsTooLongIsNotRead) {
     EXPECT_EQ(loaded->note, "the calibration in '" + path() + "' is not used: calibration: the file is too long");
 }
 
-/// Drivers and kernels may report any names.
+/// Tests names of processors and GPUs with unusual characters, because drivers and kernels may report any names.
 TEST_F(CalibrationFile, OfProcessorsAndGpusOfAnyName) {
     for (const std::string name : {"a \\ b", "\\", "\"", "\t", "\x7f", "\xc3\xa4"}) {
         const Machine machine{"CPU " + name, 8, "1.2.3"};

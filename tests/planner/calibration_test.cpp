@@ -159,7 +159,7 @@ TEST(Calibration, WhatCannotBeMeasuredStaysUnknown) {
     EXPECT_GT(planner.on_gpu(infos[3], 1, work).seconds, 0);
 }
 
-/// A time of zero is not a measurement.
+/// A time of zero is not counted as a measurement, and no fitted cost is zero.
 TEST(Calibration, NothingCostsNoTime) {
     const auto infos = machine();
     unsigned calls = 0;
@@ -173,7 +173,7 @@ TEST(Calibration, NothingCostsNoTime) {
     }
 }
 
-/// The result is also not zero if many workers took less time than it takes to start them.
+/// The fitted cost is also not zero if many workers took less time than it takes to start them.
 TEST(Calibration, WhatManyWorkersShareCostsSomething) {
     const auto infos = machine();
     constexpr double at_once = 1e-7;

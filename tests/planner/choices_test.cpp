@@ -142,7 +142,7 @@ protected:
     ExplainedChoices() { (void)cuda_backend().open_lane(cuda_backend().info().front().device, 0); }
 };
 
-/// The driver reports which kind of memory a pointer refers to.
+/// The planner uses the kind of memory that the driver reports for a pointer.
 TEST_F(ExplainedChoices, AMessageGoesByWhereItLies) {
     auto model = std::make_shared<CostModel>(*costs());
     CostTable& table = model->tables[CostModel::table_name(cuda_backend().info().front())];

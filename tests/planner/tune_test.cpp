@@ -282,7 +282,7 @@ TEST_F(Launches, ALaunchThatTheDriverRefusesIsNoCandidate) {
     EXPECT_EQ(report.launches.used.tables, built_in.tables);
 }
 
-// The correct output for the previous value is still in memory.
+// Tuning detects a launch that writes nothing, although the correct output for the previous value is still in memory.
 TEST_F(Launches, ALaunchThatWritesNothingIsFound) {
     simt::on_launch([](const cudaLaunchConfig_t& c) {
         if (c.blockDim.x == 768) const_cast<cudaLaunchConfig_t&>(c).gridDim.x = 0;

@@ -259,7 +259,7 @@ TEST(ProviderCipher, ParametersWithoutDataAreRefused) {
     }
 }
 
-/// OpenSSL supports this parameter since 3.4.
+/// Tests the parameter "iv-generated", which OpenSSL supports since 3.4.
 TEST(ProviderCipher, GcmSaysWhetherItsIvIsRandom) {
     const Library library;
     const auto cipher = library.cipher("AES-128-GCM");

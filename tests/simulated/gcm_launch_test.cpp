@@ -166,8 +166,8 @@ TEST_F(GcmLaunch, SharesOfAMediumMessage) {
     }
 }
 
-/// Uses one thread block with as many rows and warps as a share fills, for half a chunk and for a whole chunk. The text
-/// is misaligned, because a different kernel processes long aligned texts.
+/// Tests one thread block with as many rows and warps as a share fills, for half a chunk and for a whole chunk. The
+/// text is misaligned, because a different kernel processes long aligned texts.
 TEST_F(GcmLaunch, RowsOfAShare) {
     const Bytes key(32, 0xa5), iv(12, 0x42);
     const DeviceLimits device = cuda::limits_of(1, 227 * 1024, 90);
@@ -206,8 +206,8 @@ DeviceLimits only_long(int multiprocessors) {
     return device;
 }
 
-/// The message begins and ends at any position in a window, in a thread block's share, and in a chunk. J0 lies in the
-/// preceding window.
+/// Tests messages that begin and end at any position in a window, in a thread block's share, and in a chunk. J0 lies in
+/// the preceding window.
 TEST_F(GcmLaunch, ALongMessageBeginsAndEndsAnywhere) {
     const Bytes key(16, 0x3c);
     const DeviceLimits device = only_long(1);

@@ -178,7 +178,7 @@ TEST_F(ShortLaunch, CountersThatCarry) {
     }
 }
 
-/// Either the caller encrypts the data unit numbers, or the kernel does.
+/// Tests XTS with data unit numbers that either the caller or the kernel encrypts.
 TEST_F(ShortLaunch, DataUnitsWithTweaks) {
     const ExpandedKey key(Bytes(32, 0x21)), tweak_key(Bytes(32, 0x43));
     Block number{};

@@ -153,7 +153,8 @@ TEST_F(StreamMessagesTest, OfATableHaveStatusesWhenEncrypted) {
     }
 }
 
-/// A group of several messages has strides. The other group has another key, so the batch does not take one pass.
+/// Tests a group of two messages, whose parts have strides. The other group has another key, so the batch does not take
+/// one pass.
 TEST_F(StreamMessagesTest, OfAGroupOfSeveral) {
     put_ciphertexts();
     for (std::size_t i = 0; i < 2; ++i) {
@@ -220,7 +221,8 @@ TEST_F(StreamMessagesTest, EndBeforeAFailureIsReported) {
     }
 }
 
-/// A copy engine would first copy everything that other streams have enqueued.
+/// A kernel copies short descriptors, because a copy engine would first copy everything that other streams have
+/// enqueued.
 TEST(StreamBatchDescriptors, AreCopiedByAKernel) {
     simt::reset();
     CudaBackend& backend = cuda_backend();

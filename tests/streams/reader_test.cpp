@@ -117,7 +117,7 @@ TEST_P(ReaderTest, SmallPiecesInOrderReadEverySegmentOnce) {
     }
 }
 
-/// The test repeatedly reads more segments than the reader caches.
+/// Reads pieces at random positions in more segments than the reader caches.
 TEST_P(ReaderTest, PiecesHereAndThere) {
     const SegmentFormat& format = oracle::segment_formats().front();
     const TestFile file(format, 40 * format.text());

@@ -142,7 +142,7 @@ TEST_P(WriterTest, OnlyTheFileThatIsRead) {
     EXPECT_EQ(read_file(path_), file.file);
 }
 
-/// The text exceeds the writer's buffer, so part of it is sealed in place and by several workers.
+/// Writes texts that exceed the writer's buffer, so that part of the text is sealed in place and by several workers.
 TEST_P(WriterTest, LongPieces) {
     Random random(3);
     for (const SegmentFormat& format : oracle::segment_formats()) {
