@@ -216,7 +216,7 @@ class Compressed(io.BufferedIOBase):
         self._file.close()
 
     def abort(self) -> None:
-        """Leave nothing."""
+        """Abort the sealed file, so that no file appears."""
         self._open = False
         self._file.abort()
         with contextlib.suppress(Exception):  # the compressor would write its last bytes to a closed file
@@ -283,7 +283,7 @@ class ClosingWriter(SealedWriter):
             _discard(self._below)
 
     def commit(self) -> None:
-        """Make the file appear, unless it was aborted or not completed."""
+        """Make a closed file appear. An aborted file does not appear, and a file that is still open is refused."""
         if self._writer is not None:
             self.abort()
             raise ValueError("a file in the transaction was not closed, so it does not appear")
@@ -301,7 +301,7 @@ class ClosingWriter(SealedWriter):
                 raise
 
     def discard(self) -> None:
-        """Leave nothing."""
+        """Abort the file or, after ``close``, discard the file that waits for ``commit``."""
         self.abort()
         if self._waits:
             self._waits = False

@@ -323,7 +323,7 @@ class Judge:
     """Runs readers and checks that their results are allowed."""
 
     def __init__(self, of: Format) -> None:
-        """Take a format."""
+        """Store the format whose altered files are judged."""
         self.format = of
         self.plain = of.plain()
 

@@ -49,7 +49,7 @@ class Around(Storage):
         return self.inner.read(entry, offset, length)
 
     def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
-        """Begin an object."""
+        """Begin to write an object."""
         return self.inner.create(key, size, replace, attempt, threads)
 
     def put(self, key: str, data: bytes, replace: str | None = None) -> str:

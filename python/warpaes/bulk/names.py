@@ -183,7 +183,7 @@ class NamedStorage(Around):
         return self.inner.read(self._entry(entry), offset, length)
 
     def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
-        """Begin an object."""
+        """Begin to write an object."""
         return self.inner.create(self.stored(key), size, replace, attempt, threads)
 
     def put(self, key: str, data: bytes, replace: str | None = None) -> str:
