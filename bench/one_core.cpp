@@ -171,7 +171,7 @@ IMB_MGR* ipsec_manager() {
     return manager;
 }
 
-/// Uses the functions for a single message, with an expanded key.
+/// Measures ipsec-mb's functions for a single message, with an expanded key.
 class IpsecGcm final : public Subject {
 public:
     IpsecGcm(const Case& c, Data& data) : Subject(c, data), m_(ipsec_manager()) {

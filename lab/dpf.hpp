@@ -29,7 +29,7 @@ struct DpfKey {
 
 /// Computes both children of a node with libcrypto.
 std::array<DpfNode, 2> children_of(Prg prg, const DpfNode& node);
-/// Creates the keys of both parties for entry `index` of 2^depth. `seed` determines the random roots.
+/// Creates the keys of both parties for entry `index` of 2^depth entries. `seed` determines the random roots.
 std::pair<DpfKey, DpfKey> make_dpf(Prg prg, std::uint64_t index, unsigned depth, std::uint64_t seed);
 /// Computes a party's node for one entry with libcrypto.
 DpfNode evaluate(Prg prg, const DpfKey& key, std::uint64_t index);

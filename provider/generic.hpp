@@ -49,7 +49,8 @@ void* new_generic(void* provider) noexcept {
 
 /// After updates of this length and above, the provider overwrites the data that kernels have left in vector registers
 /// and on the stack, as every library call does. After shorter updates, the data remains, as it does in libcrypto:
-/// overwriting it would take as long as the update itself. For 1 KiB of CTR, the kernel would save less time than that.
+/// overwriting it would take as long as the update itself. For 1 KiB of CTR, overwriting would take more time than the
+/// kernel saves compared with libcrypto.
 inline constexpr std::size_t cleaned_bytes = 2048;
 static_assert(cleaned_bytes <= cpu::update_table_bytes);
 

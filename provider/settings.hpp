@@ -30,7 +30,7 @@ struct Settings {
 
 /// Reads a section. `get(name)` returns a parameter's text or null. If a value is invalid, the provider stays active,
 /// offers no algorithms and reports the reason. OpenSSL 3.0 would drop the messages of a provider that cannot be
-/// activated. With an active provider, the program continues with OpenSSL's own algorithms.
+/// activated. The program continues with OpenSSL's own algorithms.
 const Settings& settings_of(const std::function<const char*(const char*)>& get);
 
 /// Minimum threshold for the engine, regardless of the section. For less data, planning would cost more than the work.

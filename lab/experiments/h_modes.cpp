@@ -25,7 +25,8 @@ std::vector<double> counts_up_to(std::uint64_t bytes, std::uint64_t blocks, cons
     return counts;
 }
 
-/// Returns a context whose steps cover the range `from` to `to` of the whole experiment.
+/// Returns a context for a part of an experiment. The part's progress from 0 to 1 is reported as progress from `from`
+/// to `to`.
 Context part_of(const Context& context, double from, double to) {
     Context part = context;
     part.step = [step = context.step, from, to](double done, const std::string& next) {

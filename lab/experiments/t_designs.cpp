@@ -13,11 +13,11 @@ namespace lab::experiments {
 
 namespace {
 
-/// The work for a mode, or none if the design supports only the other mode.
+/// A design, and the function that returns its work for a trial. Every design supports CTR.
 struct Design {
     const char* name;
     Trial::Work (*work)(const Trial& trial, const Context& context);
-    bool ecb = true;
+    bool ecb = true;  ///< whether the design supports ECB
 };
 
 constexpr gpu::Variant one_copy{.persistent = true}, copies{.tables = gpu::TableMemory::replicated, .persistent = true};

@@ -9,7 +9,7 @@
 
 namespace lab::gpu {
 
-/// Lookup tables: T0 to T3 in sequence, then the S-box; or the tables of the inverse cipher.
+/// Lookup tables of the cipher (T0 to T3 in sequence, then the S-box) or of the inverse cipher.
 struct Tables {
     std::uint32_t t[1024];
     std::uint8_t s[256];

@@ -217,9 +217,9 @@ struct StreamedText : FarText<V> {
 /// A message of at least this length has enough whole cache lines for stores that bypass the caches.
 inline constexpr std::size_t least_far_ctr = 512;
 
-/// CTR for a message that is too short for tables, in a batch that is larger than the caches. The lines at the
-/// message's ends, which it may share with adjacent messages, are stored as usual. The caller must call end_streams(),
-/// and must have checked that the counter stays below a carry.
+/// CTR for a message that is too short for tables, in a batch that is larger than the caches. Only complete cache lines
+/// bypass the caches. The lines at the message's ends may be shared with adjacent messages. The caller must call
+/// end_streams(), and must have checked that the counter stays below a carry.
 template <class V, int Rounds>
 WARPAES_INLINE void far_plain_ctr(const std::uint8_t* keys, const std::uint8_t* counter, const std::uint8_t* input,
                                   std::uint8_t* output, std::size_t length) {

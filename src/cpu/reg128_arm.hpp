@@ -65,7 +65,7 @@ WARPAES_INLINE Reg128 swap_block(Reg128 v) {
     const Reg128 halves = vrev64q_u8(v);
     return vextq_u8(halves, halves, 8);
 }
-/// InvMixColumns; for files compiled for AES.
+/// Applies InvMixColumns. Only files that are compiled for AES instructions may use this function.
 WARPAES_INLINE Reg128 inverse_mix_columns(Reg128 v) {
     return vaesimcq_u8(v);
 }

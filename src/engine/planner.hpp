@@ -62,8 +62,8 @@ public:
     };
     static constexpr double never = std::numeric_limits<double>::infinity();
     /// Whether GPUs should do work on data in `memory` that takes `cpu_seconds` on the CPU. `gpu_seconds()` returns the
-    /// predicted time on GPUs that are awake, or `never`; it is called only if CUDA works. `counts` means that the work
-    /// will be executed, and then `waited` is updated.
+    /// predicted time on GPUs that are awake, or `never`; it is called only if CUDA works. If `counts` is true, the
+    /// work will be executed, and gpu_pays() updates `waited`.
     [[nodiscard]] bool gpu_pays(CudaBackend& gpu, Waited& waited, Memory memory, double cpu_seconds, bool counts,
                                 const std::function<double()>& gpu_seconds) const;
 

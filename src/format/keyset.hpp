@@ -1,4 +1,4 @@
-// Tink's cleartext keysets: several keys, one of which is the primary. They are read and written as JSON.
+// Tink's cleartext keysets: several keys, one of which is the primary key. Keysets are read and written as JSON.
 #pragma once
 
 #include <cstdint>

@@ -79,7 +79,7 @@ __device__ __forceinline__ uint4 first_bytes(uint4 block, unsigned bytes) {
     return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-/// Encrypts two blocks under the same key. They do not depend on each other, so their latencies overlap.
+/// Encrypts two blocks under the same key. The blocks do not depend on each other, so their latencies overlap.
 template <int Rounds, int Tables>
 __device__ __forceinline__ void cipher_of_both(const SharedTables<Tables>& t, uint4& a, uint4& b,
                                                const std::uint32_t* keys) {

@@ -79,8 +79,8 @@ __device__ inline uint4 times(uint4 t, const std::uint32_t (&power)[4]) {
             for (int j = 0; j < 4; ++j) product[i + j] ^= words[j] & mask;
         }
     }
-    // Reduction: the part beyond x^127 times x^7 + x^2 + x + 1. The part of that product that is again beyond x^127 has
-    // at most 7 bits.
+    // Reduce the product: multiply the part beyond x^127 by x^7 + x^2 + x + 1. The part of the result that is again
+    // beyond x^127 has at most 7 bits.
     const auto carry = [](std::uint32_t v) { return (v >> 31) ^ (v >> 30) ^ (v >> 25); };
     product[4] ^= carry(product[7]);
 #pragma unroll
