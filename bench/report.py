@@ -69,7 +69,8 @@ def caption(record: dict, rows: list[dict]) -> str:
         if "commit" in row:
             later.setdefault(stamp(row), []).append(operation(row["mode"], row["direction"]))
     again = "".join(
-        f" The figures for {', '.join(dict.fromkeys(which))} are from {when}." for when, which in later.items()
+        f" These operations were measured on {when}: {'; '.join(dict.fromkeys(which))}."
+        for when, which in later.items()
     )
     return f"*{source(record, rows[0]['backend'] == 'cuda')}.{again} {covers} {last}.*"
 
