@@ -34,7 +34,7 @@ struct GcmUpdate {
     std::uint8_t* digest;   ///< the GHASH of the preceding data; updated
 };
 
-/// The kernels of an instruction set for parallel modes.
+/// The kernels for parallel modes that use one instruction set.
 struct UpdateKernels {
     std::string_view name;  ///< name of the backend
     std::string_view description;

@@ -113,7 +113,7 @@ class Paths(Case):
 
 
 class Files(Case):
-    """Tests of files from ``open`` that fsspec wraps."""
+    """Tests of files that ``open`` returns and fsspec wraps."""
 
     def test_compression(self) -> None:
         """The file appears only after the compressor that writes to it is closed."""

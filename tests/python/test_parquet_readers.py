@@ -56,8 +56,8 @@ def layouts():
 
 
 class OneReader:
-    """The requirements for every reader. A reader's class defines `read(view, columns)`, which returns lists by
-    column."""
+    """The requirements for every reader. A reader's class defines `read(view, columns)`, which returns a dictionary
+    with the list of values of each column."""
 
     columns = tuple(files.table().column_names)
 

@@ -30,8 +30,8 @@ public:
     virtual std::size_t read_some(std::uint64_t offset, std::span<std::uint8_t> buffer) { return read(offset, buffer); }
     /// The whole data, if a lane may access it in place; otherwise null.
     [[nodiscard]] virtual const std::uint8_t* data() const noexcept { return nullptr; }
-    /// Whether the source may be read while no call of the caller is in progress, because reading calls none of the
-    /// caller's functions.
+    /// Whether threads may read the source between the caller's calls. A source that calls the caller's functions may
+    /// not be read then.
     [[nodiscard]] virtual bool can_be_read_ahead() const noexcept { return false; }
     virtual void on_wait(WaitHook /*hook*/) {}
 };
