@@ -193,7 +193,8 @@ bool DeviceCalls::run(const GcmRun& run, std::span<const std::uint8_t> expected,
         const unsigned thread_blocks = enqueue(here, limits, stream, &scratch);
         const Notice notice{&scratch.sum->arrived, &mail.word, scratch.shares.turn};
         const auto wipe_output = [&](unsigned share_count) {
-            enqueue_wipe({run.output, bytes, expected, kept, share_count}, limits, stream, notice);
+            enqueue_wipe({run.output, bytes, kept, share_count, check_of(expected, false, nullptr)}, limits, stream,
+                         notice);
         };
         if (ahead && thread_blocks != 0) wipe_output(thread_blocks);
         const std::span shares = std::span(mail.shares).first(HostShares::words_each * thread_blocks);

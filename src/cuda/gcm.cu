@@ -192,20 +192,19 @@ private:
 /// One message in one launch: chooses the kernel and computes its parameters.
 class MessageLaunch {
 public:
-    /// `shares` is where the thread blocks store shares of the result, if there is no scratch memory.
-    MessageLaunch(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, const GcmScratch* scratch,
+    /// `sum` may be null. `shares` is where the thread blocks store shares of the result.
+    MessageLaunch(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, GcmSum* sum,
                   const HostShares& shares)
-        : run_(run),
-          device_(device),
-          stream_(stream),
-          sum_(scratch != nullptr ? scratch->sum : nullptr),
-          shares_(scratch != nullptr ? scratch->shares : shares) {}
+        : run_(run), device_(device), stream_(stream), sum_(sum), shares_(shares) {}
 
     [[nodiscard]] bool is_short() const { return GcmShort::takes(device_, blocks_of(bytes())); }
 
-    unsigned enqueue_short() {
+    /// If the tag is checked by the kernel, `notice` is given when `sum_` is no longer used.
+    unsigned enqueue_short(const TagCheck& check = {}, const Notice& notice = {}) {
         Secret<GcmShortParams> p;
         begin(*p);
+        p->check = check;
+        p->notice = notice;
         const std::uint64_t blocks = blocks_of(bytes());
         p->share = GcmShort::share(device_, blocks);
         std::copy_n(powers().begin() + (p->tag ? 1 : 0), warp_lanes, p->powers);
@@ -333,7 +332,7 @@ unsigned enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t str
                  const HostShares& shares) {
     if (run.count == 0) return 0;
     if (run.count == 1 && !run.hashes_only()) {
-        MessageLaunch message(run, device, stream, scratch, shares);
+        MessageLaunch message(run, device, stream, scratch != nullptr ? scratch->sum : nullptr, shares);
         if (message.is_short()) return message.enqueue_short();
         if (message.is_long()) return message.enqueue_long();
         if (message.is_medium()) return message.enqueue_medium();
@@ -345,28 +344,32 @@ unsigned enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t str
 }  // namespace
 
 unsigned enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, const GcmScratch* scratch) {
-    return enqueue(run, device, stream, scratch, {});
+    return enqueue(run, device, stream, scratch, scratch != nullptr ? scratch->shares : HostShares{});
 }
 
 void enqueue_open(const GcmRun& run, std::span<const std::uint8_t> expected, bool expected_on_device,
                   std::int32_t* status, const DeviceLimits& device, cudaStream_t stream, StreamPieces& pieces) {
+    const TagCheck its_check = check_of(expected, expected_on_device, status);
+    // A piece whose run failed is not used again.
+    const StreamPieces::Piece piece = pieces.take(stream);
+    if (piece.memory != nullptr) {
+        MessageLaunch message(run, device, stream, piece.sum(), {});
+        if (message.is_short()) {
+            message.enqueue_short(its_check, piece.release);
+            return;
+        }
+    }
     // The number of thread blocks that have arrived, the tag, and shares of the tag.
     struct Memory {
         alignas(block_bytes) unsigned arrived;
         Block tag;
         unsigned shares[HostShares::words_each * GcmMessage::radix * GcmMessage::radix];
     };
-    static_assert(sizeof(Memory) <= StreamPieces::bytes);
-    struct Piece {
-        StreamPieces& pieces;
-        cudaStream_t stream;
-        void* const memory = pieces.take(stream);
-        ~Piece() {
-            if (memory != nullptr) pieces.leave(memory, stream);
-        }
-    } const piece{pieces, stream};
+    static_assert(sizeof(Memory) + sizeof(GcmSum) <= StreamPieces::bytes);
     const StreamScratch scratch(piece.memory == nullptr ? sizeof(Memory) : 0, stream);
     auto* const memory = static_cast<Memory*>(piece.memory != nullptr ? piece.memory : scratch.get());
+    Notice release = piece.release;
+    release.arrived = &memory->arrived;
     GcmRun here = run;
     here.results = &memory->tag;
     HostShares shares;
@@ -377,12 +380,10 @@ void enqueue_open(const GcmRun& run, std::span<const std::uint8_t> expected, boo
         if (count == 0) check(cudaMemsetAsync(&memory->arrived, 0, sizeof(unsigned), stream), "clearing memory");
         enqueue_wipe({.output = run.output,
                       .bytes = run.last_bytes,
-                      .expected = expected,
                       .shares = count != 0 ? memory->shares : reinterpret_cast<unsigned*>(&memory->tag),
                       .share_count = count != 0 ? count : 1,
-                      .expected_on_device = expected_on_device,
-                      .status = status},
-                     device, stream, {.arrived = &memory->arrived});
+                      .check = its_check},
+                     device, stream, release);
     } catch (...) {
         try_to(cudaMemsetAsync(run.output, 0, run.last_bytes, stream));
         try_to(cudaMemsetAsync(memory, 0, sizeof(Memory), stream));

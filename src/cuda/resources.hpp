@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "base/secret.hpp"
+#include "cuda/kernels/arrival.hpp"
 #include "cuda/launch.hpp"
 #include "cuda/tuning/host.hpp"
 
@@ -244,26 +245,28 @@ struct CopyOrder {
 };
 
 /// A few small pieces of device memory for calls on a caller's stream, which are faster to acquire than memory from a
-/// pool. Thread-safe.
+/// pool. The last kernel that uses a piece releases it by a notice, because an event would cost a call a microsecond.
+/// Thread-safe.
 class StreamPieces {
 public:
     static constexpr std::size_t bytes = 8192;
+    struct Piece {
+        std::uint8_t* memory = nullptr;  ///< null: the stream is in capture, or all pieces are in use
+        Notice release;                  ///< `arrived` is not set
 
-    /// Returns null if the stream is in capture or all pieces are in use. Otherwise `leave` must be called with the
-    /// result.
-    [[nodiscard]] void* take(cudaStream_t stream) noexcept;
-    /// Releases the piece when the stream reaches this point.
-    void leave(void* piece, cudaStream_t stream) noexcept;
+        /// Returns a sum at the end of the piece, which is zero before and after its use.
+        [[nodiscard]] GcmSum* sum() const { return reinterpret_cast<GcmSum*>(memory + bytes - sizeof(GcmSum)); }
+    };
+
+    /// Returns a piece, which is in use until a kernel gives its notice.
+    [[nodiscard]] Piece take(cudaStream_t stream) noexcept;
 
 private:
-    static constexpr unsigned count = 16;
-    struct Piece {
-        Event done;
-        bool taken = false, left = false;  ///< `left` means that the piece is in use until `done` has completed
-    };
+    static constexpr unsigned count = 16, is_free = 0, is_taken = 1;
     std::mutex mutex_;
+    PageLockedBuffer states_;  ///< one word for each piece; freed after `memory_`, whose release waits for all kernels
     DeviceBuffer memory_;
-    std::array<std::unique_ptr<Piece>, count> pieces_;
+    bool is_ready_ = false;
     unsigned next_ = 0;
 };
 

@@ -94,23 +94,28 @@ void enqueue_wipe(const WipeRun& run, const DeviceLimits& device, cudaStream_t s
 }
 
 void enqueue_wipe(const WipeIfWrongRun& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice) {
-    WipeIfWrongParams p{.output = run.output,
-                        .bytes = run.bytes,
-                        .parts = WipeShape::parts(run.bytes),
-                        .shares = run.shares,
-                        .share_count = run.share_count,
-                        .expected = {},
-                        .mask = {},
-                        .expected_at = run.expected_on_device ? run.expected.data() : nullptr,
-                        .expected_bytes = static_cast<std::uint32_t>(run.expected.size()),
-                        .notice = notice,
-                        .status = run.status,
-                        .bad = WARPAES_ERROR_AUTHENTICATION};
-    if (!run.expected_on_device) std::memcpy(p.expected, run.expected.data(), run.expected.size());
-    std::memset(p.mask, 0xff, run.expected.size());
-    const bool early = run.status != nullptr && device.compute_capability >= 90;
+    const WipeIfWrongParams p{.output = run.output,
+                              .bytes = run.bytes,
+                              .parts = WipeShape::parts(run.bytes),
+                              .shares = run.shares,
+                              .share_count = run.share_count,
+                              .check = run.check,
+                              .notice = notice};
+    const bool early = run.check.status != nullptr && device.compute_capability >= 90;
     launch(early ? Begin::early : Begin::after, wipe_if_wrong_kernel_for(), WipeIfWrong::shape(device, p.parts), stream,
            p);
+}
+
+TagCheck check_of(std::span<const std::uint8_t> expected, bool is_on_device, std::int32_t* status) {
+    TagCheck check{.expected = {},
+                   .mask = {},
+                   .expected_at = is_on_device ? expected.data() : nullptr,
+                   .expected_bytes = static_cast<std::uint32_t>(expected.size()),
+                   .bad = WARPAES_ERROR_AUTHENTICATION,
+                   .status = status};
+    if (!is_on_device) std::memcpy(check.expected, expected.data(), expected.size());
+    std::memset(check.mask, 0xff, expected.size());
+    return check;
 }
 
 void enqueue(const NumbersRun& run, const DeviceLimits& device, cudaStream_t stream) {

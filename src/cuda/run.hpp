@@ -39,12 +39,12 @@ void enqueue_wipe(const WipeRun& run, const DeviceLimits& device, cudaStream_t s
 struct WipeIfWrongRun {
     std::uint8_t* output;
     std::uint64_t bytes;
-    std::span<const std::uint8_t> expected;
     unsigned* shares;      ///< HostShares::kept of the previous run
     unsigned share_count;  ///< number of thread blocks of that run; 0: the tag is known to be wrong
-    bool expected_on_device = false;
-    std::int32_t* status = nullptr;  ///< in device memory: receives the message's status; may be null
+    TagCheck check;
 };
+/// Returns the check of a tag that is in host or device memory. `status`, in device memory, may be null.
+TagCheck check_of(std::span<const std::uint8_t> expected, bool is_on_device, std::int32_t* status);
 void enqueue_wipe(const WipeIfWrongRun& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice);
 /// Enqueues a run of random numbers. The output must be in memory of the current device.
 void enqueue(const NumbersRun& run, const DeviceLimits& device, cudaStream_t stream);

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <map>
@@ -34,35 +35,32 @@ cudaMemPool_t scratch_pool() {
 
 }  // namespace
 
-void* StreamPieces::take(cudaStream_t stream) noexcept {
+StreamPieces::Piece StreamPieces::take(cudaStream_t stream) noexcept {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    if (!try_to(cudaStreamIsCapturing(stream, &status)) || status != cudaStreamCaptureStatusNone) return nullptr;
+    if (!try_to(cudaStreamIsCapturing(stream, &status)) || status != cudaStreamCaptureStatusNone) return {};
     try {
-        const RelaxedCapture relaxed;
         const std::lock_guard lock(mutex_);
-        std::uint8_t* const memory = memory_.reserve(count * bytes);
-        for (unsigned tries = 0; tries < 2; ++tries) {
-            auto& piece = pieces_[next_];
-            if (piece == nullptr) piece = std::make_unique<Piece>();
-            std::uint8_t* const here = memory + bytes * next_;
+        if (!is_ready_) {
+            const RelaxedCapture relaxed;
+            const Stream clearing;
+            wipe({states_.reserve(count * sizeof(unsigned)), count * sizeof(unsigned)});
+            check(cudaMemsetAsync(memory_.reserve(count * bytes), 0, count * bytes, clearing.get()), "clearing memory");
+            check(cudaStreamSynchronize(clearing.get()), "waiting for the device");
+            is_ready_ = true;
+        }
+        for (unsigned tries = 0; tries < count; ++tries) {
+            const unsigned number = next_;
             next_ = (next_ + 1) % count;
-            if (piece->taken || (piece->left && !try_to(cudaEventQuery(piece->done.get())))) continue;
-            piece->taken = true;
-            piece->left = false;
-            return here;
+            unsigned* const word = reinterpret_cast<unsigned*>(states_.get()) + number;
+            const std::atomic_ref state(*word);
+            if (state.load(std::memory_order_acquire) != is_free) continue;
+            state.store(is_taken, std::memory_order_relaxed);
+            return {memory_.get() + bytes * number, {.word = word, .value = is_free}};
         }
     } catch (const std::exception&) {
         // Other scratch memory is available.
     }
-    return nullptr;
-}
-
-void StreamPieces::leave(void* piece, cudaStream_t stream) noexcept {
-    const std::lock_guard lock(mutex_);
-    Piece& its = *pieces_[static_cast<std::size_t>(static_cast<std::uint8_t*>(piece) - memory_.get()) / bytes];
-    its.left = try_to(cudaEventRecord(its.done.get(), stream));
-    // If the stream has failed, the device has also failed, and the piece is no longer needed.
-    its.taken = !its.left;
+    return {};
 }
 
 void StreamScratch::keep_some(cudaStream_t stream) noexcept {

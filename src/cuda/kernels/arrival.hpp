@@ -1,6 +1,8 @@
 // Data that the thread blocks of a launch share in device memory, and the ways in which they notify a polling host.
 #pragma once
 
+#include <cstdint>
+
 namespace warpaes::cuda {
 
 /// A field element, and the number of thread blocks that have added to the element. Both are zero before and after a
@@ -34,6 +36,17 @@ struct HostShares {
 
     /// Whether the thread blocks store shares instead of adding them up.
     [[nodiscard]] constexpr bool any() const { return words != nullptr || kept != nullptr; }
+};
+
+/// The tag that a message must have, and what happens to the result of the comparison.
+struct TagCheck {
+    static constexpr unsigned words = HostShares::words_each;
+    std::uint32_t expected[words], mask[words];  ///< the tag, padded with zeros, and its mask
+    /// In device memory, if `expected` is not set: `expected_bytes` bytes at any address.
+    const std::uint8_t* expected_at;
+    std::uint32_t expected_bytes;
+    std::int32_t bad;
+    std::int32_t* status;  ///< in device memory: receives 0 or `bad`; may be null
 };
 
 }  // namespace warpaes::cuda

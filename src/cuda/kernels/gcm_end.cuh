@@ -6,9 +6,9 @@
 // them in the warp. It multiplies the sum by the warp's weight, which accounts for all data after the warp and is
 // computed before the text arrives. The thread blocks' shares of the tag then only have to be added. If the host polls,
 // each thread block stores its share in page-locked memory, and the host adds the shares. Otherwise the thread blocks
-// add their shares in device memory by atomic operations, and the last thread block to arrive stores the result. For a
-// tag, the share of the first thread block includes E(J0) and the term of the associated data and lengths. The share of
-// the last thread block includes the partial block.
+// add their shares in device memory by atomic operations, and the last thread block to arrive stores or checks the
+// result. For a tag, the share of the first thread block includes E(J0) and the term of the associated data and lengths.
+// The share of the last thread block includes the partial block.
 #pragma once
 
 #include "cuda/kernels/cipher.cuh"
@@ -30,18 +30,23 @@ __device__ __forceinline__ void begin_add_up(const GcmMessageParams& p) {
     if (p.shares.words != nullptr) fence_system();
 }
 
+/// Adds up the thread blocks' shares in device memory. Called by one thread of each thread block. Returns true in the
+/// last of these threads, where `y` then contains the sum.
+__device__ __forceinline__ bool has_sum(const GcmMessageParams& p, FieldElement& y) {
+    if (gridDim.x == 1) return true;
+    add_to(p.sum, y);
+    fence_device();
+    if (atomicAdd(&p.sum->arrived, 1u) != gridDim.x - 1) return false;
+    fence_device();
+    y = {atomicExch(&p.sum->high, 0ull), atomicExch(&p.sum->low, 0ull)};
+    p.sum->arrived = 0;
+    return true;
+}
+
 /// Adds `y`, a thread block's share, to the result. Called by one thread of each thread block.
 __device__ __forceinline__ void add_up(const GcmMessageParams& p, FieldElement y) {
     if (p.shares.any()) return give_share(p.shares, block_of(y));
-    if (gridDim.x > 1) {
-        add_to(p.sum, y);
-        fence_device();
-        if (atomicAdd(&p.sum->arrived, 1u) != gridDim.x - 1) return;
-        fence_device();
-        y = {atomicExch(&p.sum->high, 0ull), atomicExch(&p.sum->low, 0ull)};
-        p.sum->arrived = 0;
-    }
-    store_block(p.result, block_of(y), p.result_alignment);
+    if (has_sum(p, y)) store_block(p.result, block_of(y), p.result_alignment);
 }
 
 /// Returns the weight of the thread block that is followed by `behind` other thread blocks.

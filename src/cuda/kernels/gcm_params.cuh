@@ -102,6 +102,10 @@ struct GcmMessageParams {
 
 /// A short message (gcm_short.cu).
 struct GcmShortParams : GcmMessageParams {
+    /// With `status`: the last thread block checks the tag instead of storing it, and wipes the message if the tag is
+    /// wrong. The notice is given when `sum` is no longer used.
+    TagCheck check;
+    Notice notice;
     std::uint32_t share;              ///< blocks per thread block; the first thread block processes the remainder
     FieldElement powers[warp_lanes];  ///< account for i blocks and for the data after the text
     FieldElement group_weights[GcmShort::most_groups];  ///< account for i groups of `warp_lanes` blocks

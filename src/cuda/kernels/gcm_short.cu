@@ -9,6 +9,7 @@
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/cipher.cuh"
 #include "cuda/kernels/gcm_end.cuh"
+#include "cuda/kernels/wipe.cuh"
 #include "cuda/tuning/gcm.hpp"
 
 namespace warpaes::cuda {
@@ -77,9 +78,23 @@ __global__ void __launch_bounds__(GcmShort::most_threads, 1)
         if (lane_id() == 0) sums[warp] = y;
     }
     __syncthreads();
-    if (!adds_up) return;
-    const FieldElement y = sum_over_warp(lane_id() <= groups ? sums[lane_id()] : FieldElement{});
-    if (lane_id() == 0) add_up(p, y);
+    const bool checks = p.check.status != nullptr;
+    if (!adds_up && !checks) return;
+    bool is_last = false, wrong = false;
+    if (adds_up) {
+        FieldElement y = sum_over_warp(lane_id() <= groups ? sums[lane_id()] : FieldElement{});
+        if (lane_id() == 0 && !checks) add_up(p, y);
+        is_last = checks && lane_id() == 0 && has_sum(p, y);
+        const uint4 tag = shuffle(block_of(y), 0);
+        wrong = __shfl_sync(full_warp, is_last, 0) && lane_id() < TagCheck::words &&
+                is_wrong(p.check, lane_id(), word_of(tag, lane_id()));
+        wrong = __any_sync(full_warp, wrong);
+        if (is_last) *p.check.status = wrong ? p.check.bad : 0;
+    }
+    if (!checks) return;
+    // The other thread blocks have stored their text before they added their shares.
+    if (__syncthreads_or(wrong)) wipe_by_block(p.output, p.bytes);
+    if (is_last) give_notice(p.notice);
 }
 
 Kernel<GcmShortParams> gcm_short_kernel_for(int rounds) {

@@ -69,15 +69,8 @@ struct WipeIfWrongParams {
     /// wrong.
     unsigned* shares;
     unsigned share_count;
-    std::uint32_t expected[HostShares::words_each], mask[HostShares::words_each];  ///< the tag's words, and their mask
-    /// In device memory, if `expected` is not set: `expected_bytes` bytes at any address.
-    const std::uint8_t* expected_at;
-    std::uint32_t expected_bytes;
-    Notice notice;  ///< notified if the message was wiped
-    /// On a caller's stream: receives 0 or `bad`. In that case, `shares` are overwritten and the host is not notified,
-    /// but `notice.arrived` counts the thread blocks. Otherwise null.
-    std::int32_t* status;
-    std::int32_t bad;
+    TagCheck check;  ///< `status` is null unless the message is on a caller's stream
+    Notice notice;   ///< without `check.status`, the host is notified only if the message was wiped
 };
 
 struct NumbersParams {

@@ -19,31 +19,34 @@ __global__ void __launch_bounds__(WipeShape::threads) wipe_rows(const __grid_con
 /// This kernel is launched before the host has read the tag, because a later launch would take as long as a short
 /// message. On a caller's stream, the host never reads the tag.
 __global__ void __launch_bounds__(WipeIfWrong::threads) wipe_if_wrong(const __grid_constant__ WipeIfWrongParams p) {
+    __shared__ unsigned sum[TagCheck::words];
+    if (threadIdx.x < TagCheck::words) sum[threadIdx.x] = 0;
+    __syncthreads();
     wait_for_kernel_before();
+    // All threads load shares, so that the loads do not wait for each other. The sum of two shares is their XOR.
+    static_assert(WipeIfWrong::threads % TagCheck::words == 0 && TagCheck::words == HostShares::words_each);
     const unsigned words = p.share_count * HostShares::words_each;
-    bool wrong = false;
-    if (threadIdx.x < warp_lanes) {
-        const unsigned lane = lane_id(), word = lane % HostShares::words_each;
-        std::uint32_t sum = 0;
-        for (unsigned i = lane; i < words; i += warp_lanes) sum ^= p.shares[i];
+    std::uint32_t part = 0;
+    for (unsigned i = threadIdx.x; i < words; i += WipeIfWrong::threads) part ^= p.shares[i];
+    if (threadIdx.x / warp_lanes * warp_lanes < words) {
 #pragma unroll
-        for (unsigned lanes = HostShares::words_each; lanes < warp_lanes; lanes *= 2) {
-            sum ^= __shfl_xor_sync(full_warp, sum, static_cast<int>(lanes));
+        for (unsigned lanes = TagCheck::words; lanes < warp_lanes; lanes *= 2) {
+            part ^= __shfl_xor_sync(full_warp, part, static_cast<int>(lanes));
         }
-        std::uint32_t expected = p.expected[word];
-        for (unsigned i = 0; i < 4 && p.expected_at != nullptr; ++i) {
-            const unsigned at = 4 * word + i;
-            if (at < p.expected_bytes) expected |= std::uint32_t{p.expected_at[at]} << (8 * i);
-        }
-        wrong = words == 0 || ((sum ^ expected) & p.mask[word]) != 0;
+        if (lane_id() < TagCheck::words) atomicXor(&sum[lane_id()], part);
     }
+    __syncthreads();
+    bool wrong = words == 0;
+    if (threadIdx.x < TagCheck::words) wrong = wrong || is_wrong(p.check, threadIdx.x, sum[threadIdx.x]);
     wrong = __syncthreads_or(wrong) != 0;
-    if (p.status == nullptr && !wrong) return;
-    if (p.status != nullptr && global_thread() == 0) *p.status = wrong ? p.bad : 0;
+    if (p.check.status == nullptr && !wrong) return;
+    if (p.check.status != nullptr && global_thread() == 0) *p.check.status = wrong ? p.check.bad : 0;
     if (wrong) wipe_parts(p.parts, 1, [&](std::uint64_t unit) { return part_of(p.output, p.bytes, unit, p.parts); });
-    if (!(p.status != nullptr ? is_last(p.notice.arrived) : arrive(p.notice))) return;
+    if (__syncthreads_or(is_last(p.notice.arrived)) == 0) return;
     // The sum of the shares is the correct tag, so the shares are also wiped.
-    for (unsigned i = 0; i < words; ++i) p.shares[i] = 0;
+    for (unsigned i = threadIdx.x; i < words; i += WipeIfWrong::threads) p.shares[i] = 0;
+    __syncthreads();
+    if (threadIdx.x == 0) give_notice(p.notice);
 }
 
 }  // namespace

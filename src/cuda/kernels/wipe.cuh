@@ -4,9 +4,27 @@
 // about the same size, which all warps of the grid share.
 #pragma once
 
+#include "cuda/kernels/arrival.hpp"
 #include "cuda/kernels/simt.cuh"
 
 namespace warpaes::cuda {
+
+/// Returns a word of the tag in device memory.
+__device__ __attribute__((noinline)) inline std::uint32_t expected_word(const TagCheck& check, unsigned word) {
+    std::uint32_t expected = 0;
+#pragma unroll 1
+    for (unsigned at = 4 * word; at < 4 * word + 4 && at < check.expected_bytes; ++at) {
+        expected |= std::uint32_t{check.expected_at[at]} << (8 * (at % 4));
+    }
+    return expected;
+}
+
+/// Whether a word of the tag differs from `actual`. Tags in device memory have a function of their own, because a short
+/// kernel waits for each instruction that it loads for the first time.
+__device__ __forceinline__ bool is_wrong(const TagCheck& check, unsigned word, std::uint32_t actual) {
+    const std::uint32_t expected = check.expected_at != nullptr ? expected_word(check, word) : check.expected[word];
+    return ((actual ^ expected) & check.mask[word]) != 0;
+}
 
 /// Bytes in device memory.
 struct Stretch {
@@ -41,6 +59,14 @@ __device__ inline void wipe_stretches(Stretch mine) {
         const auto tail = static_cast<unsigned>(bytes % 16);
         if (lane < tail) global(at)[bytes - tail + lane] = 0;
     }
+}
+
+/// Wipes a short stretch. Must be called by all threads of one thread block.
+__device__ __forceinline__ void wipe_by_block(std::uint8_t* output, std::uint64_t bytes) {
+    const unsigned warps = blockDim.x / warp_lanes, warp = threadIdx.x / warp_lanes;
+    Stretch mine;
+    if (lane_id() == 0) mine = part_of(output, bytes, warp, warps);
+    wipe_stretches(mine);
 }
 
 /// Calls `stretch_of(unit)` once for each of `units` parts, in one lane each, and wipes the returned stretch. A warp
