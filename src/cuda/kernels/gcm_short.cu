@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(GcmShort::most_threads, 1)
         if (lane_id() == 0 && !checks) add_up(p, y);
         is_last = checks && lane_id() == 0 && has_sum(p, y);
         const uint4 tag = shuffle(block_of(y), 0);
-        wrong = __shfl_sync(full_warp, is_last, 0) && lane_id() < TagCheck::words &&
+        wrong = __any_sync(full_warp, is_last) && lane_id() < TagCheck::words &&
                 is_wrong(p.check, lane_id(), word_of(tag, lane_id()));
         wrong = __any_sync(full_warp, wrong);
         if (is_last) *p.check.status = wrong ? p.check.bad : 0;
