@@ -197,14 +197,27 @@ public:
                   const HostShares& shares)
         : run_(run), device_(device), stream_(stream), sum_(sum), shares_(shares) {}
 
+    /// Uses the sum of a piece, which the kernel releases.
+    void use(const StreamPieces::Piece& piece) {
+        sum_ = piece.sum();
+        release_ = piece.release;
+    }
+
+    /// Whether one launch can process the message.
+    [[nodiscard]] bool is_possible() const { return is_short() || is_long() || is_medium(); }
     [[nodiscard]] bool is_short() const { return GcmShort::takes(device_, blocks_of(bytes())); }
 
-    /// If the tag is checked by the kernel, `notice` is given when `sum_` is no longer used.
-    unsigned enqueue_short(const TagCheck& check = {}, const Notice& notice = {}) {
+    /// Returns how many thread blocks store a share of the result; 0: the kernel stores the result.
+    unsigned enqueue() {
+        if (is_short()) return enqueue_short();
+        return is_long() ? enqueue_long() : enqueue_medium();
+    }
+
+    /// With `check.status`, the kernel checks the tag.
+    unsigned enqueue_short(const TagCheck& check = {}) {
         Secret<GcmShortParams> p;
         begin(*p);
         p->check = check;
-        p->notice = notice;
         const std::uint64_t blocks = blocks_of(bytes());
         p->share = GcmShort::share(device_, blocks);
         std::copy_n(powers().begin() + (p->tag ? 1 : 0), warp_lanes, p->powers);
@@ -214,6 +227,7 @@ public:
                        field_one);
     }
 
+private:
     [[nodiscard]] bool is_medium() const { return GcmMediumShape::takes(device_, whole()); }
 
     unsigned enqueue_medium() {
@@ -306,6 +320,7 @@ private:
             check(cudaMemsetAsync(pooled.get(), 0, sizeof(GcmSum), stream_), "clearing scratch memory");
         }
         p.sum = sum_ != nullptr ? sum_ : static_cast<GcmSum*>(pooled.get());
+        p.release = release_;
         p.shares = shares_;
         constexpr std::size_t radix = GcmMessage::radix;
         Secret<FieldElement> factor(grid > 1 ? power(run_.key->hash_key(), share) : field_one);
@@ -326,6 +341,7 @@ private:
     cudaStream_t stream_;
     GcmSum* sum_;  ///< null: allocated if needed
     HostShares shares_;
+    Notice release_;
 };
 
 unsigned enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, const GcmScratch* scratch,
@@ -333,9 +349,7 @@ unsigned enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t str
     if (run.count == 0) return 0;
     if (run.count == 1 && !run.hashes_only()) {
         MessageLaunch message(run, device, stream, scratch != nullptr ? scratch->sum : nullptr, shares);
-        if (message.is_short()) return message.enqueue_short();
-        if (message.is_long()) return message.enqueue_long();
-        if (message.is_medium()) return message.enqueue_medium();
+        if (message.is_possible()) return message.enqueue();
     }
     GcmLaunch(run, device, stream, scratch).enqueue();
     return 0;
@@ -347,15 +361,26 @@ unsigned enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t str
     return enqueue(run, device, stream, scratch, scratch != nullptr ? scratch->shares : HostShares{});
 }
 
+void enqueue_seal(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, StreamPieces& pieces) {
+    MessageLaunch message(run, device, stream, nullptr, {});
+    if (message.is_possible()) {
+        if (const StreamPieces::Piece piece = pieces.take(stream); piece.memory != nullptr) message.use(piece);
+        (void)message.enqueue();
+        return;
+    }
+    GcmLaunch(run, device, stream, nullptr).enqueue();
+}
+
 void enqueue_open(const GcmRun& run, std::span<const std::uint8_t> expected, bool expected_on_device,
                   std::int32_t* status, const DeviceLimits& device, cudaStream_t stream, StreamPieces& pieces) {
     const TagCheck its_check = check_of(expected, expected_on_device, status);
     // A piece whose run failed is not used again.
     const StreamPieces::Piece piece = pieces.take(stream);
     if (piece.memory != nullptr) {
-        MessageLaunch message(run, device, stream, piece.sum(), {});
+        MessageLaunch message(run, device, stream, nullptr, {});
         if (message.is_short()) {
-            message.enqueue_short(its_check, piece.release);
+            message.use(piece);
+            (void)message.enqueue_short(its_check);
             return;
         }
     }

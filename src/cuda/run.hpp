@@ -88,6 +88,9 @@ struct GcmMessageRun {
 /// result; 0: the result is in `results` when the stream has passed the run.
 unsigned enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream,
                  const GcmScratch* scratch = nullptr);
+/// Enqueues the encryption of one GCM message. Only `j0` is in host memory, and it has been read when the function
+/// returns.
+void enqueue_seal(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, StreamPieces& pieces);
 /// Enqueues the decryption of one GCM message. Only `j0` and possibly `expected` are in host memory, and both have been
 /// read when the function returns. `status`, in device memory, receives whether the tag is `expected`; if it is not,
 /// the output is wiped.

@@ -54,7 +54,7 @@ void enqueue_message(const MessageGroup& message, const DeviceLimits& limits, cu
     const bool decrypt = message.direction == Direction::decrypt;
     const GcmMessageRun its(message, decrypt ? nullptr : reinterpret_cast<Block*>(message.tag.first));
     if (!decrypt) {
-        enqueue(its.run, limits, stream);
+        enqueue_seal(its.run, limits, stream, pieces);
         return;
     }
     const bool on_device = place_of(message.tag.first).kind == Memory::device;

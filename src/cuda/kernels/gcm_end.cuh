@@ -7,8 +7,8 @@
 // computed before the text arrives. The thread blocks' shares of the tag then only have to be added. If the host polls,
 // each thread block stores its share in page-locked memory, and the host adds the shares. Otherwise the thread blocks
 // add their shares in device memory by atomic operations, and the last thread block to arrive stores or checks the
-// result. For a tag, the share of the first thread block includes E(J0) and the term of the associated data and lengths.
-// The share of the last thread block includes the partial block.
+// result. For a tag, the share of the first thread block includes E(J0) and the term of the associated data and
+// lengths. The share of the last thread block includes the partial block.
 #pragma once
 
 #include "cuda/kernels/cipher.cuh"
@@ -46,7 +46,9 @@ __device__ __forceinline__ bool has_sum(const GcmMessageParams& p, FieldElement&
 /// Adds `y`, a thread block's share, to the result. Called by one thread of each thread block.
 __device__ __forceinline__ void add_up(const GcmMessageParams& p, FieldElement y) {
     if (p.shares.any()) return give_share(p.shares, block_of(y));
-    if (has_sum(p, y)) store_block(p.result, block_of(y), p.result_alignment);
+    if (!has_sum(p, y)) return;
+    store_block(p.result, block_of(y), p.result_alignment);
+    give_notice(p.release);
 }
 
 /// Returns the weight of the thread block that is followed by `behind` other thread blocks.

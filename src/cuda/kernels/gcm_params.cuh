@@ -93,6 +93,7 @@ struct GcmMessageParams {
     GcmSum* sum;           ///< where the thread blocks add their shares, if the grid has more than one thread block
     std::uint8_t* result;  ///< receives 16 bytes
     std::uint32_t result_alignment;
+    Notice release;  ///< given when `sum` is no longer used
     /// Weights of the thread blocks, counted from the last thread block. A grid of up to 2 * radix thread blocks has
     /// one weight for each. In a larger grid, the first half accounts for i thread blocks, and the second half for
     /// radix * i thread blocks and for the data after the last thread block.
@@ -103,9 +104,8 @@ struct GcmMessageParams {
 /// A short message (gcm_short.cu).
 struct GcmShortParams : GcmMessageParams {
     /// With `status`: the last thread block checks the tag instead of storing it, and wipes the message if the tag is
-    /// wrong. The notice is given when `sum` is no longer used.
+    /// wrong.
     TagCheck check;
-    Notice notice;
     std::uint32_t share;              ///< blocks per thread block; the first thread block processes the remainder
     FieldElement powers[warp_lanes];  ///< account for i blocks and for the data after the text
     FieldElement group_weights[GcmShort::most_groups];  ///< account for i groups of `warp_lanes` blocks

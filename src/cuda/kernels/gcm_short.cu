@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(GcmShort::most_threads, 1)
     if (!checks) return;
     // The other thread blocks have stored their text before they added their shares.
     if (__syncthreads_or(wrong)) wipe_by_block(p.output, p.bytes);
-    if (is_last) give_notice(p.notice);
+    if (is_last) give_notice(p.release);
 }
 
 Kernel<GcmShortParams> gcm_short_kernel_for(int rounds) {
