@@ -191,9 +191,7 @@ void Context::update_stream(State& state, const std::uint8_t* input, std::size_t
         if (state.used == 0) next_key_stream_block(state);
         Secret<Block> in, out;
         executor.copy(in->data() + state.used, input, n);
-        for (std::size_t i = 0; i < block_bytes; ++i) {
-            (*out)[i] = static_cast<std::uint8_t>((*in)[i] ^ state.partial[i]);
-        }
+        *out = *in ^ state.partial;
         executor.copy(output, out->data() + state.used, n);
         if (kind_.mode == Mode::cfb128) {
             const Block& ciphertext = kind_.direction == Direction::encrypt ? *out : *in;
