@@ -19,8 +19,8 @@ inline constexpr Refusal wrong_tag{
     WARPAES_ERROR_AUTHENTICATION,
     "tag: is wrong, so the key, the IV or the associated data is wrong or the data was altered"};
 
-/// Returns the names of modes for a message: "GCM, CCM and CMAC". `composed` includes composed modes.
-std::string names_of_tagged(bool composed);
+/// Returns the names of the modes with a tag: "GCM, CCM and CMAC". `for_contexts` omits modes without context support.
+std::string names_of_tagged(bool for_contexts);
 [[noreturn]] void refuse_mode(int mode);
 [[noreturn]] void refuse_direction(int direction);
 [[noreturn]] void refuse_iv_length(const ModeTraits& mode, std::uint64_t bytes, const char* name);

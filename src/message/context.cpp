@@ -263,7 +263,7 @@ Refusal Context::final_block(std::uint8_t* output, std::size_t capacity, std::si
 void Context::require_tagged() const {
     if (phase_ == Phase::idle) throw Error(WARPAES_ERROR_STATE, "context: is not initialised; call init first");
     if (!uses_tag(kind_.mode))
-        throw Error(WARPAES_ERROR_STATE, "context: has no tag; only " + names_of_tagged(false) + " have one");
+        throw Error(WARPAES_ERROR_STATE, "context: has no tag; only " + names_of_tagged(true) + " have one");
 }
 
 void Context::aad(const std::uint8_t* data, std::size_t length) {
