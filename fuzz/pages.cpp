@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "../python/src/page_reader.hpp"
-#include "parquet_modules.hpp"
+#include "handles.hpp"
 
 namespace {
 

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "handles.hpp"
-#include "parquet_modules.hpp"
 
 namespace {
 

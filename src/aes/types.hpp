@@ -88,6 +88,12 @@ enum class Parallel : std::uint8_t { neither = 0, decryption = 2, both = 3 };
 /// Whether two encryptions under the same key may have the same IV. If not, batches refuse such encryptions.
 enum class Ivs : std::uint8_t { any, unique };
 enum class Output : std::uint8_t { text, none };
+/// The values of a key that the mode needs. GPUs store them in slots (cuda/kernels/key_slot.hpp).
+enum class KeyValues : std::uint8_t {
+    cipher,      ///< the round keys of the cipher
+    inverse,     ///< for decryption, the round keys of the inverse cipher (FIPS 197, section 5.3)
+    with_subkey  ///< the round keys of the cipher, and E(K, 0)
+};
 /// How a context processes the mode (message/context.cpp).
 enum class Contexts : std::uint8_t { none, stream, units, gcm, ccm, mac };
 /// Kinds of work that differ in their arithmetic, and therefore in their costs (engine/cost_model.hpp).
@@ -118,6 +124,7 @@ struct ModeKind {
     Required<Parallel> parallel;
     Required<Ivs> ivs;
     Required<Output> output;
+    Required<KeyValues> keys;
     Required<Contexts> contexts;
     Required<WorkClass> encryption, decryption;
 };
@@ -159,42 +166,43 @@ constexpr ModeTraits with_block_iv(ModeTraits traits) {
 }
 
 /// In CBC and CFB, encryption is a chain of blocks, but decryption is not.
-inline constexpr ModeKind chained{Runs::in_stretches, Parallel::decryption,  Ivs::any, Output::text, Contexts::stream,
-                                  WorkClass::chained, WorkClass::cbc_decrypt};
-inline constexpr ModeKind chained_units{Runs::in_stretches,    Parallel::decryption, Ivs::any,
-                                        Output::text,          Contexts::units,      WorkClass::chained,
-                                        WorkClass::cbc_decrypt};
-inline constexpr ModeKind composed{Runs::composed, Parallel::neither,  Ivs::any,          Output::text,
-                                   Contexts::none, WorkClass::chained, WorkClass::chained};
+constexpr ModeKind chained(KeyValues keys, Contexts contexts) {
+    return {Runs::in_stretches, Parallel::decryption,  Ivs::any, Output::text, keys, contexts,
+            WorkClass::chained, WorkClass::cbc_decrypt};
+}
+inline constexpr ModeKind cfb = chained(KeyValues::cipher, Contexts::stream);
+inline constexpr ModeKind composed{Runs::composed,    Parallel::neither, Ivs::any,           Output::text,
+                                   KeyValues::cipher, Contexts::none,    WorkClass::chained, WorkClass::chained};
 
 /// In the order of the modes' values.
 inline constexpr std::array mode_lines{
     ModeTraits{.mode = Mode::ecb,
                .name = "ECB",
-               .kind = {Runs::in_stretches, Parallel::both, Ivs::any, Output::text, Contexts::units, WorkClass::ecb,
-                        WorkClass::ecb},
+               .kind = {Runs::in_stretches, Parallel::both, Ivs::any, Output::text, KeyValues::inverse, Contexts::units,
+                        WorkClass::ecb, WorkClass::ecb},
                .whole_blocks = true},
-    with_block_iv({.mode = Mode::cbc, .name = "CBC", .kind = chained_units, .whole_blocks = true}),
-    with_block_iv({.mode = Mode::cfb128, .name = "CFB128", .kind = chained}),
-    with_block_iv({.mode = Mode::cfb8, .name = "CFB8", .kind = chained}),
-    with_block_iv({.mode = Mode::cfb1, .name = "CFB1", .kind = chained}),
+    with_block_iv(
+        {.mode = Mode::cbc, .name = "CBC", .kind = chained(KeyValues::inverse, Contexts::units), .whole_blocks = true}),
+    with_block_iv({.mode = Mode::cfb128, .name = "CFB128", .kind = cfb}),
+    with_block_iv({.mode = Mode::cfb8, .name = "CFB8", .kind = cfb}),
+    with_block_iv({.mode = Mode::cfb1, .name = "CFB1", .kind = cfb}),
     with_block_iv({.mode = Mode::ofb,
                    .name = "OFB",
-                   .kind = {Runs::in_stretches, Parallel::neither, Ivs::any, Output::text, Contexts::stream,
-                            WorkClass::chained, WorkClass::chained}}),
+                   .kind = {Runs::in_stretches, Parallel::neither, Ivs::any, Output::text, KeyValues::cipher,
+                            Contexts::stream, WorkClass::chained, WorkClass::chained}}),
     with_block_iv({.mode = Mode::ctr,
                    .name = "CTR",
-                   .kind = {Runs::in_stretches, Parallel::both, Ivs::any, Output::text, Contexts::stream,
-                            WorkClass::ctr, WorkClass::ctr}}),
+                   .kind = {Runs::in_stretches, Parallel::both, Ivs::any, Output::text, KeyValues::cipher,
+                            Contexts::stream, WorkClass::ctr, WorkClass::ctr}}),
     with_block_iv({.mode = Mode::xts,
                    .name = "XTS",
-                   .kind = {Runs::by_kernels, Parallel::both, Ivs::any, Output::text, Contexts::units, WorkClass::xts,
-                            WorkClass::xts},
+                   .kind = {Runs::by_kernels, Parallel::both, Ivs::any, Output::text, KeyValues::inverse,
+                            Contexts::units, WorkClass::xts, WorkClass::xts},
                    .aes_192 = false}),
     ModeTraits{.mode = Mode::gcm,
                .name = "GCM",
-               .kind = {Runs::by_kernels, Parallel::both, Ivs::unique, Output::text, Contexts::gcm,
-                        WorkClass::gcm_encrypt, WorkClass::gcm_decrypt},
+               .kind = {Runs::by_kernels, Parallel::both, Ivs::unique, Output::text, KeyValues::with_subkey,
+                        Contexts::gcm, WorkClass::gcm_encrypt, WorkClass::gcm_decrypt},
                .least_iv = 1,
                .most_iv = most_sp800_38d,
                .iv_lengths = "must be 1 to 2^61 - 1 bytes for GCM, best 12",
@@ -205,8 +213,8 @@ inline constexpr std::array mode_lines{
                .text_lengths = "at most 2^36 - 32 bytes for GCM"},
     ModeTraits{.mode = Mode::ccm,
                .name = "CCM",
-               .kind = {Runs::whole, Parallel::neither, Ivs::unique, Output::text, Contexts::ccm, WorkClass::ccm,
-                        WorkClass::ccm},
+               .kind = {Runs::whole, Parallel::neither, Ivs::unique, Output::text, KeyValues::cipher, Contexts::ccm,
+                        WorkClass::ccm, WorkClass::ccm},
                .least_iv = 7,
                .most_iv = 13,
                .iv_lengths = "must be 7 to 13 bytes for CCM",
@@ -215,8 +223,8 @@ inline constexpr std::array mode_lines{
                .most_aad = most_sp800_38d},
     ModeTraits{.mode = Mode::cmac,
                .name = "CMAC",
-               .kind = {Runs::whole, Parallel::neither, Ivs::any, Output::none, Contexts::mac, WorkClass::cmac,
-                        WorkClass::cmac},
+               .kind = {Runs::whole, Parallel::neither, Ivs::any, Output::none, KeyValues::with_subkey, Contexts::mac,
+                        WorkClass::cmac, WorkClass::cmac},
                .tags = 0x1fff0,
                .tag_lengths = "must be 4 to 16 bytes for CMAC"},
     // Composed modes.
@@ -258,8 +266,8 @@ inline constexpr std::array mode_lines{
                .longest_aad = "at most 2^60 bytes for SIV"},
     ModeTraits{.mode = Mode::gcm_siv,
                .name = "GCM-SIV",
-               .kind = {Runs::composed, Parallel::both, Ivs::any, Output::text, Contexts::none, WorkClass::chained,
-                        WorkClass::chained},
+               .kind = {Runs::composed, Parallel::both, Ivs::any, Output::text, KeyValues::cipher, Contexts::none,
+                        WorkClass::chained, WorkClass::chained},
                .least_iv = 12,
                .most_iv = 12,
                .iv_lengths = "must be 12 bytes for GCM-SIV",
@@ -375,9 +383,8 @@ constexpr bool uses_tag(Mode mode) {
     return traits_of(mode).tags != 0;
 }
 
-/// Whether the mode runs the inverse cipher (FIPS 197, section 5.3): only for ECB, CBC and XTS decryption.
 constexpr bool uses_inverse_cipher(Mode mode, Direction direction) {
-    return (needs_whole_blocks(mode) || mode == Mode::xts) && direction == Direction::decrypt;
+    return traits_of(mode).kind.keys == KeyValues::inverse && direction == Direction::decrypt;
 }
 
 /// Whether a decryption can start anywhere, with the 16 preceding bytes of ciphertext as its chaining value.

@@ -50,7 +50,6 @@ public:
     [[nodiscard]] const RoundKeys& round_keys(Mode mode, Direction direction) const noexcept {
         return uses_inverse_cipher(mode, direction) ? decrypt() : encrypt();
     }
-    /// Whether the hash subkey is not E(K, 0).
     [[nodiscard]] bool has_own_hash_subkey() const noexcept { return has_own_hash_subkey_; }
     /// The GHASH tables of this key, created on first use. Thread-safe.
     [[nodiscard]] const HashKey& hash_key() const {

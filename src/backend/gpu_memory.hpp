@@ -16,7 +16,6 @@ enum class Memory { pageable = 0, page_locked = 1, device = 2 };
 /// a GPU.
 enum class Allocation : std::uint8_t { pages, locked_pages, by_driver };
 
-/// The properties of a kind of memory.
 struct MemoryKind {
     Required<const char*> name;
     Required<Memory> kind;
@@ -47,11 +46,6 @@ struct MemoryPlace {
     Memory kind = Memory::pageable;
     int device = -1;  ///< -1 for memory that is not on a device
 };
-
-/// Returns the device that owns the memory, or -1 for host memory.
-constexpr int device_of(const MemoryPlace& place) {
-    return place.device;
-}
 
 /// Memory [first, first + bytes), all of which is on one device or in host memory.
 struct MemoryStretch {
@@ -96,8 +90,6 @@ public:
     /// Releases the memory; device memory is overwritten first.
     virtual void release(Memory kind, void* pointer) noexcept = 0;
 
-    [[nodiscard]] void* host_alloc(std::size_t bytes) { return allocate(Memory::page_locked, -1, bytes); }
-    void host_free(void* pointer) noexcept { release(Memory::page_locked, pointer); }
     [[nodiscard]] void* device_alloc(int device, std::size_t bytes) { return allocate(Memory::device, device, bytes); }
     void device_free(void* pointer) noexcept { release(Memory::device, pointer); }
 

@@ -19,7 +19,6 @@ struct GpuShape {
     BitProducts bit_products = BitProducts::none;
 };
 
-/// The launch figures of a GPU.
 struct GpuLaunches {
     GpuShape gpu;
     LaunchTable built_in;  ///< table of the GPU's architecture

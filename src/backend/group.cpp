@@ -50,10 +50,7 @@ MessageGroup stretch_of(Mode mode, Direction direction, const ExpandedKey& key, 
             .output = {output, 0},
             .iv = Elements::of(chain.data()),
             .iv_length = block_bytes,
-            .aad = {},
-            .tag = {},
-            .key = &key,
-            .keys = {}};
+            .key = &key};
 }
 
 void copy_rows(std::uint8_t* to, std::uint64_t to_stride, const std::uint8_t* from, std::uint64_t from_stride,

@@ -43,18 +43,18 @@ struct MessageGroup {
     std::uint64_t count = 1;
     std::uint64_t length = 0;       ///< length of each message, in bytes
     std::uint32_t unused_bits = 0;  ///< CFB1: low bits of the last byte that are not part of the message; 0 to 7
-    Elements input;
-    Elements output;  ///< equal to the input, or disjoint from all inputs and outputs of the batch
-    Elements iv;
+    Elements input{};
+    Elements output{};  ///< equal to the input, or disjoint from all inputs and outputs of the batch
+    Elements iv{};
     std::uint64_t iv_length = 0;
     std::uint64_t aad_length = 0;
-    Elements aad;
+    Elements aad{};
     /// GCM, CCM, CMAC: written on encryption, expected on decryption. Nothing beyond `tag_length` is written.
-    Elements tag;
+    Elements tag{};
     std::uint64_t tag_length = 0;
     /// One key for all messages; or null, and then each message has `key_bytes` bytes at `keys`.
     const ExpandedKey* key = nullptr;
-    Elements keys;
+    Elements keys{};
     std::uint32_t key_bytes = 0;
     const ExpandedKey* tweak_key = nullptr;  ///< XTS, which does not support per-message keys
     DataUnits data_units{};                  ///< XTS

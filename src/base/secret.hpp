@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -79,5 +80,9 @@ struct WipingAllocator {
 
 /// A byte vector that wipes its memory when it grows and when it is destroyed.
 using SecretVector = std::vector<std::uint8_t, WipingAllocator<std::uint8_t>>;
+
+inline std::span<const std::uint8_t> bytes_of(std::string_view text) noexcept {
+    return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
 
 }  // namespace warpaes

@@ -7,6 +7,7 @@
 #include <new>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/clean_stack.hpp"
@@ -118,6 +119,15 @@ Struct read_struct(const Struct* from, const char* name) {
 
 /// Throws Error{ARGUMENT} if `flags` has a bit that is not in `known`.
 void refuse_unknown_flags(std::uint32_t flags, std::uint32_t known);
+
+/// Copies `text` to the caller's buffer `to`, the argument `name`, and sets `length` to its size. Throws
+/// Error{BUFFER_TOO_SMALL} if `capacity` is smaller.
+void hand_out(std::string_view text, char* to, std::size_t capacity, const char* name, std::size_t* length);
+
+/// Throws the error of a call of the ABI that this thread has just made.
+inline void require_success(warpaes_status status) {
+    if (status != WARPAES_OK) throw Error(status, warpaes_last_error());
+}
 
 /// Writes the message for `status`, which this thread has just caught, to `error`, a buffer of WARPAES_ERROR_BYTES
 /// bytes.

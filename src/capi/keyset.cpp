@@ -1,5 +1,6 @@
 #include "format/keyset.hpp"
 
+#include "base/json_reader.hpp"
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
 #include "format/key_text.hpp"
@@ -18,16 +19,8 @@ KeyState checked_state(warpaes_key_state state) {
     return static_cast<KeyState>(state);
 }
 
-/// Copies `text` to the caller's buffer `json` and sets `length` to its size. Throws Error{BUFFER_TOO_SMALL} if
-/// `capacity` is smaller.
-void hand_out(const SecretVector& text, char* json, std::size_t capacity, std::size_t* length) {
-    *length = text.size();
-    if (capacity < *length) {
-        throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "json: needs " + std::to_string(*length) +
-                                                        " bytes, but the buffer has " + std::to_string(capacity));
-    }
-    require(json, "json");
-    std::copy(text.begin(), text.end(), json);
+void hand_out_json(const SecretVector& text, char* json, std::size_t capacity, std::size_t* length) {
+    hand_out(JsonReader::as_text(text), json, capacity, "json", length);
 }
 
 std::span<const std::uint8_t> passphrase_bytes(const char* passphrase, std::size_t length) {
@@ -173,7 +166,7 @@ warpaes_status warpaes_keyset_write(const warpaes_keyset* keyset, char* json, si
         require(keyset, "keyset");
         require(length, "length");
         *length = 0;
-        hand_out(keyset->impl.to_json(), json, capacity, length);
+        hand_out_json(keyset->impl.to_json(), json, capacity, length);
     });
 }
 
@@ -197,8 +190,8 @@ warpaes_status warpaes_keyset_wrap(const warpaes_keyset* keyset, const char* pas
         } else {
             paid = choose_scrypt(1);
         }
-        hand_out(wrap_keyset(keyset->impl, passphrase_bytes(passphrase, passphrase_len), paid, capacity), json,
-                 capacity, length);
+        hand_out_json(wrap_keyset(keyset->impl, passphrase_bytes(passphrase, passphrase_len), paid, capacity), json,
+                      capacity, length);
     });
 }
 
@@ -217,7 +210,7 @@ warpaes_status warpaes_keyset_wrap_under(const warpaes_keyset* keyset, const voi
         require(kek, "kek");
         require(length, "length");
         *length = 0;
-        hand_out(
+        hand_out_json(
             wrap_keyset_under(keyset->impl, checked_bytes(kek, kek_len, "kek"), checked_bytes(aad, aad_len, "aad")),
             json, capacity, length);
     });

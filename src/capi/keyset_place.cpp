@@ -22,10 +22,6 @@ using places::KeysetPlace;
 
 using Bytes = std::span<const std::uint8_t>;
 
-Bytes bytes_of(std::string_view text) {
-    return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
-
 /// The Host for places that the library's caller names. Warnings are passed to the caller's function.
 class CallerHost final : public places::Host {
 public:

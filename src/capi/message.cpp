@@ -57,7 +57,6 @@ Request to_request(const warpaes_message& m, Mode mode, int input_device = -1) {
                                 .tag = Elements::of(m.tag),
                                 .tag_length = m.tag_len,
                                 .key = &m.key->impl,
-                                .keys = {},
                                 .tweak_key = m.tweak_key != nullptr ? &m.tweak_key->impl : nullptr,
                                 .statuses = reinterpret_cast<std::int32_t*>(m.device_status)},
                     .output_capacity = m.output_capacity,

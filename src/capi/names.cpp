@@ -44,24 +44,18 @@ constexpr std::string_view derivation_info = "AES-256-SIV";
 constexpr std::size_t longest_part = 143;
 constexpr std::string_view digits = "0123456789abcdefghijklmnopqrstuv";
 
-Bytes text_bytes(std::string_view text) {
-    return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
-
 OwnedKey make_key(Bytes bytes) {
     warpaes_key* key = nullptr;
-    const warpaes_status status = warpaes_key_create(bytes.data(), bytes.size(), &key);
-    if (status != WARPAES_OK) throw Error(status, warpaes_last_error());
+    require_success(warpaes_key_create(bytes.data(), bytes.size(), &key));
     return OwnedKey(key);
 }
 
 warpaes_names::Pair derive(const StreamKey& key) {
     const SecretVector both =
-        hkdf(Hash::sha256, key.key, text_bytes(derivation_salt), text_bytes(derivation_info), 2 * half_bytes);
+        hkdf(Hash::sha256, key.key, bytes_of(derivation_salt), bytes_of(derivation_info), 2 * half_bytes);
     return {make_key(Bytes(both).first(half_bytes)), make_key(Bytes(both).subspan(half_bytes))};
 }
 
-/// Returns the fault in a plain name, or an empty string.
 std::string_view fault_of(std::string_view name) {
     if (name.empty()) return "is empty";
     if (name == "." || name == "..") return "is '.' or '..'";
@@ -156,18 +150,8 @@ bool crypt_name(const warpaes_names& names, const warpaes_names::Pair& keys, war
     message.tag_len = tag_bytes;
     const warpaes_status status = warpaes_crypt(names.engine, &message, nullptr);
     if (status == WARPAES_ERROR_AUTHENTICATION) return false;
-    if (status != WARPAES_OK) throw Error(status, warpaes_last_error());
+    require_success(status);
     return true;
-}
-
-void hand_out_name(std::string_view text, char* to, std::size_t capacity, const char* name, std::size_t* length) {
-    *length = text.size();
-    if (capacity < text.size()) {
-        throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, std::string(name) + ": needs " + std::to_string(text.size()) +
-                                                        " bytes, but the buffer has " + std::to_string(capacity));
-    }
-    require(to, name);
-    std::copy(text.begin(), text.end(), to);
 }
 
 }  // namespace
@@ -206,9 +190,9 @@ warpaes_status warpaes_names_encrypt(const warpaes_names* names, size_t index, c
             throw Error(WARPAES_ERROR_ARGUMENT, "index: " + std::to_string(index) + " is beyond the last key");
         }
         std::vector<std::uint8_t> sealed(tag_bytes + plain.size());
-        crypt_name(*names, names->keys[index], WARPAES_ENCRYPT, place, text_bytes(plain), sealed.data() + tag_bytes,
+        crypt_name(*names, names->keys[index], WARPAES_ENCRYPT, place, bytes_of(plain), sealed.data() + tag_bytes,
                    sealed.data());
-        hand_out_name(in_parts(encoded(sealed)), stored, capacity, "stored", length);
+        hand_out(in_parts(encoded(sealed)), stored, capacity, "stored", length);
     });
 }
 
@@ -231,7 +215,7 @@ warpaes_status warpaes_names_decrypt(const warpaes_names* names, const char* fol
             if (const std::string_view fault = fault_of(text); !fault.empty()) {
                 throw Error(WARPAES_ERROR_FORMAT, "stored: the name in it " + std::string(fault));
             }
-            hand_out_name(text, name, capacity, "name", length);
+            hand_out(text, name, capacity, "name", length);
             if (index != nullptr) *index = i;
             return;
         }

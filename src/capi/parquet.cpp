@@ -124,9 +124,14 @@ void rewrite_header(const Pages& pages, const warpaes_parquet_page& page, std::u
                     " is not authentic: the key or the AAD prefix is wrong, or the file was altered");
 }
 
-/// Runs entries, one for each page. Throws an Error that names the first page that is not authentic.
-void run(warpaes_engine* engine, const Pages& pages, const std::vector<warpaes_batch_entry>& entries,
-         const char* module) {
+/// Runs one entry for each page, the result of `entry(number, page, the page's part of scratch)`. Throws an Error that
+/// names the first page that is not authentic.
+template <typename Entry>
+void run_batch(warpaes_engine* engine, const Pages& pages, const char* module, const Entry& entry) {
+    std::vector<std::uint8_t> scratch(static_cast<std::size_t>(pages.scratch_bytes()) * pages.list.size());
+    std::vector<warpaes_batch_entry> entries(pages.list.size());
+    for_each(pages, scratch.data(),
+             [&](std::size_t i, const auto& page, std::uint8_t* own) { entries[i] = entry(i, page, own); });
     warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
     std::vector<warpaes_entry_result> results(entries.size());
     options.results = results.data();
@@ -142,17 +147,12 @@ void run(warpaes_engine* engine, const Pages& pages, const std::vector<warpaes_b
 }
 
 void decrypt_as_batch(warpaes_engine* engine, const Pages& pages, std::uint8_t* view) {
-    std::vector<std::uint8_t> scratch(static_cast<std::size_t>(pages.scratch_bytes()) * pages.list.size());
-    std::vector<warpaes_batch_entry> entries(pages.list.size());
-    for_each(pages, scratch.data(), [&](std::size_t i, const auto& page, std::uint8_t* own) {
-        entries[i] = header_entry(pages, page, view, own);
-    });
-    run(engine, pages, entries, "page header");
+    run_batch(engine, pages, "page header",
+              [&](std::size_t, const auto& page, std::uint8_t* own) { return header_entry(pages, page, view, own); });
     for (const auto& page : pages.list) rewrite_header(pages, page, view);
-    for_each(pages, scratch.data(), [&](std::size_t i, const auto& page, std::uint8_t* own) {
-        entries[i] = page_entry(pages, page, pages.modules(), view, own);
+    run_batch(engine, pages, "page", [&](std::size_t, const auto& page, std::uint8_t* own) {
+        return page_entry(pages, page, pages.modules(), view, own);
     });
-    run(engine, pages, entries, "page");
 }
 
 void run(warpaes_engine* engine, const Pages& pages, const warpaes_parquet_page& page, const warpaes_batch_entry& entry,
@@ -173,7 +173,7 @@ void run(warpaes_engine* engine, const Pages& pages, const warpaes_parquet_page&
     message.tag_len = entry.tag_len;
     const warpaes_status status = warpaes_crypt(engine, &message, nullptr);
     if (status == WARPAES_ERROR_AUTHENTICATION) refuse_tag(pages, page, module);
-    if (status != WARPAES_OK) throw Error(status, warpaes_last_error());
+    require_success(status);
 }
 
 /// Decrypts pages one after another on this thread, so that each page is loaded into the processor's caches only once
@@ -272,12 +272,9 @@ warpaes_batch_table staged_table(const Pages& pages, std::uint8_t* image, const 
 
 /// Decrypts a staged image in host or device memory.
 void run_staged(warpaes_engine* engine, const Pages& pages, std::uint8_t* image, const std::uint8_t* seals) {
-    std::vector<std::uint8_t> scratch(static_cast<std::size_t>(pages.scratch_bytes()) * pages.list.size());
-    std::vector<warpaes_batch_entry> entries(pages.list.size());
-    for_each(pages, scratch.data(), [&](std::size_t i, const auto& page, std::uint8_t* own) {
-        entries[i] = staged_entry(pages, page, image, seals + i * WARPAES_PARQUET_SEAL_BYTES, own);
+    run_batch(engine, pages, "page", [&](std::size_t i, const auto& page, std::uint8_t* own) {
+        return staged_entry(pages, page, image, seals + i * WARPAES_PARQUET_SEAL_BYTES, own);
     });
-    run(engine, pages, entries, "page");
 }
 
 /// Decrypts a staged image in the memory of a device, on its default stream. Returns false if CUDA does not allow the
@@ -292,7 +289,7 @@ bool run_staged_on(int device, warpaes_engine* engine, const Pages& pages, std::
                                                    reinterpret_cast<warpaes_status*>(statuses.get()), messages.data());
     const warpaes_status status = warpaes_batch_enqueue_table(engine, &table, nullptr);
     if (status == WARPAES_ERROR_STATE) return false;
-    if (status != WARPAES_OK) throw Error(status, warpaes_last_error());
+    require_success(status);
     std::vector<warpaes_status> got(count);
     copy_memory(got.data(), statuses.get(), bytes, device);
     for (std::size_t i = 0; i < count; ++i) {

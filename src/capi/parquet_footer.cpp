@@ -1,5 +1,3 @@
-#include "format/parquet_footer.hpp"
-
 #include <openssl/crypto.h>
 
 #include <cstring>
@@ -87,9 +85,10 @@ void crypt_module(warpaes_engine* engine, const warpaes_parquet_module& module, 
     message.input_len = input.size();
     message.output = output;
     message.output_capacity = input.size();
-    message.aad_len = parquet::write_module_aad(bytes_at(module.aad, module.aad_len, "aad"), module.kind,
-                                                module.row_group, module.column, aad.data());
+    const std::uint8_t* const aad_end = parquet::write_module_aad(
+        bytes_at(module.aad, module.aad_len, "aad"), module.kind, module.row_group, module.column, aad.data());
     message.aad = aad.data();
+    message.aad_len = static_cast<std::uint64_t>(aad_end - aad.data());
     message.tag = tag;
     message.tag_len = parquet::tag_bytes;
     const warpaes_status status = warpaes_crypt(engine, &message, nullptr);
@@ -97,14 +96,13 @@ void crypt_module(warpaes_engine* engine, const warpaes_parquet_module& module, 
         throw Error(status, module_place(module) +
                                 " is not authentic: the key or the AAD prefix is wrong, or the file was altered");
     }
-    if (status != WARPAES_OK) throw Error(status, warpaes_last_error());
+    require_success(status);
 }
 
 void open_module(warpaes_engine* engine, const warpaes_parquet_module& module, std::span<const std::uint8_t> bytes,
                  void* output, std::uint64_t capacity) {
-    std::uint64_t length = 0;
-    for (unsigned i = 4; i-- > 0 && bytes.size() >= parquet::length_bytes;) length = length << 8 | bytes[i];
-    if (bytes.size() < parquet::gcm_overhead || length != bytes.size() - parquet::length_bytes) {
+    if (bytes.size() < parquet::gcm_overhead ||
+        parquet::little_endian(bytes.data()) != bytes.size() - parquet::length_bytes) {
         throw Error(WARPAES_ERROR_FORMAT, module_place(module) + " has a wrong length, so it is damaged or truncated");
     }
     const auto text = bytes.subspan(parquet::length_bytes + parquet::nonce_bytes, bytes.size() - parquet::gcm_overhead);

@@ -61,6 +61,16 @@ void remember_static(const char* sentence) noexcept {
     last_error = sentence;
 }
 
+void hand_out(std::string_view text, char* to, std::size_t capacity, const char* name, std::size_t* length) {
+    *length = text.size();
+    if (capacity < text.size()) {
+        throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, std::string(name) + ": needs " + std::to_string(text.size()) +
+                                                        " bytes, but the buffer has " + std::to_string(capacity));
+    }
+    require(to, name);
+    std::copy(text.begin(), text.end(), to);
+}
+
 void write_error(warpaes_status status, char* error) noexcept {
     std::snprintf(error, WARPAES_ERROR_BYTES, "%.*s", WARPAES_ERROR_BYTES - 1,
                   status == WARPAES_OK ? "" : warpaes_last_error());

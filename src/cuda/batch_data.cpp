@@ -61,7 +61,7 @@ void BatchData::survey(std::size_t index, const MessageGroup& g) {
     const MemoryPlace input = inputs_.of(g.input.first);
     if (!is_here(input)) {
         const std::uint64_t extent = extent_of(g, g.input), dense = rows_of(g, g.input) * g.length;
-        const bool foreign = input.kind == Memory::device;
+        const bool foreign = is_on_device(input.kind);
         if (foreign || (input.kind == Memory::page_locked && extent - dense <= dense / 4)) {
             const auto begin = reinterpret_cast<std::uintptr_t>(g.input.first);
             Stretch* const last = stretches_.empty() ? nullptr : &stretches_.back();
@@ -155,7 +155,7 @@ void BatchData::place_output(const MessageGroup& g, Placed& placed) {
         placed.output_stride = gathered_stride(g, g.output);
         output_at_ = offset + (g.count - 1) * placed.output_stride + g.length;
     }
-    const bool foreign = place.kind == Memory::device;
+    const bool foreign = is_on_device(place.kind);
     const bool worth_rows = !gaps || (g.length >= Copies::least_row && g.output.stride <= most_pitch);
     if (place.kind == Memory::pageable || (!foreign && !worth_rows)) {
         through_output_staging(g.output.first, g.output.stride, placed.output, placed.output_stride, g.length, g.count);

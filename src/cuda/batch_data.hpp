@@ -18,7 +18,6 @@
 
 namespace warpaes::cuda {
 
-/// Staging buffers and device memory that a lane keeps.
 struct BatchDataMemory {
     PageLockedBuffer input_staging, output_staging;
     DeviceBuffer input, output;
@@ -72,7 +71,7 @@ private:
         std::uintptr_t allocation = 0;
     };
 
-    [[nodiscard]] bool is_here(const MemoryPlace& place) const { return device_of(place) == device_; }
+    [[nodiscard]] bool is_here(const MemoryPlace& place) const { return place.device == device_; }
     void place_output(const MessageGroup& group, Placed& placed);
     void through_output_staging(std::uint8_t* host, std::uint64_t host_stride, const std::uint8_t* device,
                                 std::uint64_t device_stride, std::uint64_t bytes, std::uint64_t rows);

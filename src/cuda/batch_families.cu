@@ -74,6 +74,9 @@ void set_batch(BatchParams& p, const Bucket& bucket) {
     if (bucket.one_key != nullptr) copy_round_keys(p.round_keys, *bucket.one_key, bucket.mode, bucket.direction);
 }
 
+namespace {
+
+/// For ECB, CBC and CFB128 decryption, and XTS.
 void prepare_blocks(Bucket& bucket, const DeviceLimits& device) {
     if (bucket.mode == Mode::xts) {
         std::uint64_t tweaks = 0;
@@ -117,8 +120,6 @@ void enqueue_blocks(const Bucket& bucket, const DeviceLimits& device, cudaStream
         batch_blocks_kernel_for(bucket.mode, bucket.direction, bucket.rounds, shape.tables, bucket.one_key != nullptr),
         shape, stream, *p);
 }
-
-namespace {
 
 /// Returns the number of tasks. `pads` means that E(J0) is required.
 std::uint64_t counter_tasks(const Bucket& bucket, bool pads) {
@@ -178,6 +179,9 @@ void enqueue_counters(const Bucket& bucket, const DeviceLimits& device, cudaStre
            stream, *p);
 }
 
+namespace {
+
+/// For CFB8 and CFB1 decryption.
 void prepare_segments(Bucket& bucket, const DeviceLimits&) {
     const bool bits = bucket.mode == Mode::cfb1;
     number_groups(bucket, [&](const BatchGroup& g) { return g.count * (bits ? (g.length + 7) / 8 : g.length); });
@@ -196,6 +200,8 @@ void enqueue_segments(const Bucket& bucket, const DeviceLimits& device, cudaStre
            stream, *p);
 }
 
+/// For CBC, CFB128, CFB8 and CFB1 encryption, OFB, and CMAC and CCM with their tags. All messages are processed in one
+/// kernel, longest first.
 void prepare_serial(Bucket& bucket, const DeviceLimits&) {
     sort_groups(bucket, [](const BatchGroup& g) { return g.length + g.aad_length; });
     number_groups(bucket, [](const BatchGroup&) { return std::uint64_t{0}; });
@@ -209,6 +215,20 @@ void enqueue_serial(const Bucket& bucket, const DeviceLimits& device, cudaStream
     p->staged = shape.staged ? 1 : 0;
     p->decrypts = bucket.direction == Direction::decrypt ? 1 : 0;
     launch(serial_batch_kernel_for(bucket.mode, bucket.rounds, shape.tables), shape, stream, *p);
+}
+
+}  // namespace
+
+Family family_of(Mode mode, Direction direction) {
+    if (mode == Mode::ctr) {
+        return {&prepare_counters, [](const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream) {
+                    enqueue_counters(bucket, device, stream);
+                }};
+    }
+    if (mode == Mode::gcm) return {&prepare_gcm, &enqueue_gcm};
+    if (!is_parallel(mode, direction)) return {&prepare_serial, &enqueue_serial};
+    if (mode == Mode::cfb8 || mode == Mode::cfb1) return {&prepare_segments, &enqueue_segments};
+    return {&prepare_blocks, &enqueue_blocks};
 }
 
 }  // namespace warpaes::cuda

@@ -66,10 +66,9 @@ struct Bucket {
 
 inline constexpr unsigned bucket_tickets = 4;
 
-/// Whether the kernels of a mode read slots (batch_params.cuh) even if all messages have the same key: GCM and CMAC
-/// read H from the slot.
+/// Whether the kernels of a mode read slots (batch_params.cuh) even if all messages have the same key: for the subkey.
 constexpr bool needs_slots(Mode mode) {
-    return mode == Mode::gcm || mode == Mode::cmac;
+    return traits_of(mode).kind.keys == KeyValues::with_subkey;
 }
 
 /// Sorts the groups, largest first; groups of equal size keep their order. Usually they are already in order.
@@ -98,24 +97,18 @@ void number_groups(Bucket& bucket, const UnitsOf& units_of) {
 /// Sets the kernels' parameters for the bucket, including the round keys if it has one key.
 void set_batch(BatchParams& p, const Bucket& bucket);
 
-/// ECB; CBC and CFB128 decryption; XTS.
-void prepare_blocks(Bucket& bucket, const DeviceLimits& device);
-void enqueue_blocks(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream);
+struct Family {
+    void (*prepare)(Bucket&, const DeviceLimits&);
+    void (*enqueue)(const Bucket&, const DeviceLimits&, cudaStream_t);
+};
+/// Returns the family of kernels that supports the mode.
+Family family_of(Mode mode, Direction direction);
 
 /// For CTR and the GCM key stream. If `pads` is not null, it must have room for one block per message of the bucket,
 /// and receives E(J0). J0 is the counter block before the counter blocks of the text. An IV that is not 12 bytes long
 /// is J0 itself. `prepare` sets first_unit and lanes, and needs no scratch memory.
 void prepare_counters(Bucket& bucket, const DeviceLimits& device);
 void enqueue_counters(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream, uint4* pads = nullptr);
-
-/// For CFB8 and CFB1 decryption.
-void prepare_segments(Bucket& bucket, const DeviceLimits& device);
-void enqueue_segments(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream);
-
-/// For CBC, CFB128, CFB8 and CFB1 encryption, OFB, and CMAC and CCM with their tags. All messages are processed in one
-/// kernel, longest first.
-void prepare_serial(Bucket& bucket, const DeviceLimits& device);
-void enqueue_serial(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream);
 
 /// For GCM: key stream, GHASH and tags. Decryption writes 0 or 1 to `failed` for every message, and wipes outputs that
 /// are not authentic.

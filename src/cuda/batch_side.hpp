@@ -124,7 +124,7 @@ public:
 private:
     [[nodiscard]] bool is_packed(const MessageGroup& g, const Elements& e, std::uint64_t length) {
         if (length == 0 || g.count == 0 || e.first == nullptr || g.device == device_) return false;
-        return device_of(places_.of(e.first)) != device_;
+        return places_.of(e.first).device != device_;
     }
 
     BatchSide& side_;

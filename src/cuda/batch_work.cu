@@ -16,23 +16,6 @@ namespace warpaes::cuda {
 
 namespace {
 
-struct Family {
-    void (*prepare)(Bucket&, const DeviceLimits&);
-    void (*enqueue)(const Bucket&, const DeviceLimits&, cudaStream_t);
-};
-
-Family family_of(Mode mode, Direction direction) {
-    if (mode == Mode::ctr) {
-        return {&prepare_counters, [](const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream) {
-                    enqueue_counters(bucket, device, stream);
-                }};
-    }
-    if (mode == Mode::gcm) return {&prepare_gcm, &enqueue_gcm};
-    if (!is_parallel(mode, direction)) return {&prepare_serial, &enqueue_serial};
-    if (mode == Mode::cfb8 || mode == Mode::cfb1) return {&prepare_segments, &enqueue_segments};
-    return {&prepare_blocks, &enqueue_blocks};
-}
-
 /// Whether decryption of the group reports wrong tags.
 bool reports(const MessageGroup& g) {
     return uses_tag(g.mode) && g.direction == Direction::decrypt;

@@ -230,7 +230,7 @@ private:
         Secret<Block> tag;
         const cuda::GcmMessageRun message(g, &*tag);
         if (g.direction == Direction::decrypt) {
-            if (!calls.open(message.run, {g.tag.first, g.tag_length}, limits(device))) *g.failed = 1;
+            if (!calls.run(message.run, limits(device), {g.tag.first, g.tag_length})) *g.failed = 1;
         } else {
             calls.run(message.run, limits(device));
             std::copy_n(tag->begin(), g.tag_length, g.tag.first);

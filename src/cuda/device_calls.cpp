@@ -171,15 +171,7 @@ void DeviceCalls::run(const Run& run, const DeviceLimits& limits) {
     });
 }
 
-void DeviceCalls::run(const GcmRun& run, const DeviceLimits& limits) {
-    (void)this->run(run, {}, limits);
-}
-
-bool DeviceCalls::open(const GcmRun& run, std::span<const std::uint8_t> expected, const DeviceLimits& limits) {
-    return this->run(run, expected, limits);
-}
-
-bool DeviceCalls::run(const GcmRun& run, std::span<const std::uint8_t> expected, const DeviceLimits& limits) {
+bool DeviceCalls::run(const GcmRun& run, const DeviceLimits& limits, std::span<const std::uint8_t> expected) {
     bool right = true;
     with_memory([&](Memory& memory, cudaStream_t stream) {
         Memory::Mail& mail = memory.mail();

@@ -36,14 +36,12 @@ public:
     /// Runs a message whose buffers are memory of the current device. The message is complete on return, after earlier
     /// work on the default stream. Throws Error{DEVICE} or Error{DEVICE_MEMORY}.
     void run(const Run& run, const DeviceLimits& limits);
-    void run(const GcmRun& run, const DeviceLimits& limits);
-    /// Decrypts a GCM message. Returns whether its tag is `expected`; if it is not, the output has been wiped.
-    [[nodiscard]] bool open(const GcmRun& run, std::span<const std::uint8_t> expected, const DeviceLimits& limits);
+    /// Like run() above. If `expected` is not empty, returns whether it is the tag of the decrypted message; if it is
+    /// not, the output has been wiped.
+    bool run(const GcmRun& run, const DeviceLimits& limits, std::span<const std::uint8_t> expected = {});
 
 private:
     struct Memory;
-    /// `expected` is empty if the tag is not compared.
-    bool run(const GcmRun& run, std::span<const std::uint8_t> expected, const DeviceLimits& limits);
     /// Calls `call(memory, stream)` with memory that no other call uses.
     template <typename Call>
     void with_memory(const Call& call);

@@ -56,7 +56,7 @@ template <typename Byte>
 bool CudaLane::is_in_reach(const End<Byte>& end) const {
     if (end.bytes == 0) return true;
     const MemoryPlace place = place_of(end.first);
-    if (device_of(place) == device_) return true;
+    if (place.device == device_) return true;
     if (place.kind != Memory::page_locked || end.bytes > end.most_mapped ||
         reinterpret_cast<std::uintptr_t>(end.first) % block_bytes != 0) {
         return false;
@@ -105,7 +105,7 @@ void CudaLane::carry_out(const End<const std::uint8_t>& input, const End<std::ui
 /// Whether the messages are long GCM messages under the same key, which get their own launches.
 bool CudaLane::is_worth_its_own_launches(const MessageGroup& g) const {
     const auto on_host = [](const std::uint8_t* pointer) {
-        return pointer == nullptr || place_of(pointer).kind != Memory::device;
+        return pointer == nullptr || !is_on_device(place_of(pointer).kind);
     };
     if (g.mode != Mode::gcm || g.key == nullptr || !OwnLaunches::take(g.count, g.length) ||
         g.iv_length != gcm_nonce_bytes) {
@@ -178,7 +178,7 @@ void CudaLane::run(std::span<const MessageGroup> groups) {
 
 void CudaLane::copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride, std::size_t bytes,
                          std::size_t rows) {
-    if (place_of(to).kind != Memory::device && place_of(from).kind != Memory::device) {
+    if (!is_on_device(place_of(to).kind) && !is_on_device(place_of(from).kind)) {
         return StretchLane::copy_rows(to, to_stride, from, from_stride, bytes, rows);
     }
     const CurrentDevice current(device_);
@@ -190,7 +190,7 @@ void CudaLane::clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t 
                           std::span<const std::uint8_t> marks, bool beyond_caches) {
     const std::size_t extent = marks.empty() ? 0 : (marks.size() - 1) * stride + bytes;
     const std::size_t mapped = extent < PageLockedAccess::least_wiped ? 0 : mapped_by_default;
-    if (place_of(memory).kind != Memory::device && !is_in_reach(End<std::uint8_t>{memory, extent, mapped})) {
+    if (!is_on_device(place_of(memory).kind) && !is_in_reach(End<std::uint8_t>{memory, extent, mapped})) {
         return StretchLane::clear_rows(memory, stride, bytes, marks, beyond_caches);
     }
     const CurrentDevice current(device_);

@@ -61,7 +61,7 @@ private:
     [[nodiscard]] bool is_in_reach(const End<Byte>& end) const;
     template <typename Work>
     void carry_out(const End<const std::uint8_t>& input, const End<std::uint8_t>& output, const Work& work);
-    [[nodiscard]] bool is_here(const void* pointer) const { return device_of(place_of(pointer)) == device_; }
+    [[nodiscard]] bool is_here(const void* pointer) const { return place_of(pointer).device == device_; }
     [[nodiscard]] bool is_worth_its_own_launches(const MessageGroup& g) const;
 
     int device_;

@@ -79,8 +79,8 @@ MemoryPlace place_of(const void* pointer) {
 
 MemoryStretch stretch_of(const void* pointer, bool far) {
     const MemoryPlace place = place_of(pointer);
-    const Range range = far && place.kind == Memory::device ? range_around(pointer, place) : region_around(pointer);
-    return {device_of(place), range.first, range.bytes};
+    const Range range = far && is_on_device(place.kind) ? range_around(pointer, place) : region_around(pointer);
+    return {place.device, range.first, range.bytes};
 }
 
 void PlaceFinder::look_up(const void* pointer) {

@@ -10,7 +10,6 @@
 
 namespace warpaes::cuda {
 
-/// The maximum pitch of a 2D copy.
 inline constexpr std::size_t most_pitch = 0x7fffffff;
 
 /// Enqueues a copy of rows between memory of any two kinds. The copy neither reads nor writes the gaps between the

@@ -23,7 +23,6 @@ int code_for(int major, int minor);
 /// Enqueues `run`, whose buffers are memory of the current device. Scratch memory is allocated and freed in stream
 /// order. Returns whether the kernel sets `notice`; if it does not, the caller must wait for the stream.
 bool enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice = {});
-/// Enqueues an XTS run.
 void enqueue_xts(const Run& run, const DeviceLimits& device, cudaStream_t stream);
 /// Enqueues the run if a kernel for short messages can process it; that kernel sets `notice`. Otherwise enqueues
 /// nothing and returns false.

@@ -19,8 +19,8 @@ bool can_have_own_launches(std::span<const MessageGroup> groups) {
     return std::all_of(groups.begin(), groups.end(), [&](const MessageGroup& g) {
         // If `device` is set, all parts are in its memory, and a failed query must not make the host read them.
         return g.mode == Mode::gcm && g.device < 0 && g.key != nullptr && g.iv_length == gcm_nonce_bytes &&
-               ivs.of(g.iv.first).kind != Memory::device && g.aad_length <= StreamMessages::most_aad &&
-               (g.aad_length == 0 || aads.of(g.aad.first).kind != Memory::device) &&
+               !is_on_device(ivs.of(g.iv.first).kind) && g.aad_length <= StreamMessages::most_aad &&
+               (g.aad_length == 0 || !is_on_device(aads.of(g.aad.first).kind)) &&
                (g.direction == Direction::decrypt ? g.statuses != nullptr : g.tag_length == block_bytes);
     });
 }
@@ -57,7 +57,7 @@ void enqueue_message(const MessageGroup& message, const DeviceLimits& limits, cu
         enqueue_seal(its.run, limits, stream, pieces);
         return;
     }
-    const bool on_device = place_of(message.tag.first).kind == Memory::device;
+    const bool on_device = is_on_device(place_of(message.tag.first).kind);
     enqueue_open(its.run, {message.tag.first, message.tag_length}, on_device, message.statuses, limits, stream, pieces);
 }
 

@@ -64,7 +64,7 @@ Arena::Arena(const Engine& engine, Memory memory, bool shared, int device, std::
 void Arena::lock_pages(bool shared) {
     registered_ = gpu_memory().host_register(data_, bytes_);
     if (registered_ || shared) return;
-    of_driver_ = gpu_memory().host_alloc(bytes_ + page_bytes);
+    of_driver_ = gpu_memory().allocate(Memory::page_locked, -1, bytes_ + page_bytes);
     if (of_driver_ == nullptr) return;
     (void)::munmap(data_, bytes_);
     mapped_ = false;
@@ -105,7 +105,7 @@ void Arena::close() noexcept {
         // In a child, the driver's memory belongs to the parent or does not exist.
         if (here) {
             wipe({data_, bytes_});
-            gpu_memory().host_free(of_driver_);
+            gpu_memory().release(Memory::page_locked, of_driver_);
         }
     } else if (mapped_) {
         if (registered_ && here) gpu_memory().host_unregister(data_);

@@ -11,7 +11,6 @@ std::span<const std::uint8_t> tail(const std::uint8_t* data, std::uint64_t bytes
     return {data + (bytes - n), n};
 }
 
-/// Returns the number of whole bytes in a stretch.
 std::uint64_t bytes_of(const MessageGroup& stretch) {
     return stretch.length - (stretch.unused_bits != 0 ? 1 : 0);
 }

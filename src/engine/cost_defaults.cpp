@@ -43,10 +43,6 @@ bool is_before_8(const BackendInfo& gpu) {
     return gpu.speed.compute_capability != 0 && gpu.speed.compute_capability < 80;
 }
 
-bool is_chained(std::size_t work_class) {
-    return work_class >= static_cast<std::size_t>(WorkClass::chained);
-}
-
 /// The total rate of chained messages that a core interleaves in its registers, which is close to the rate of a
 /// parallel mode.
 double interleaved(const std::string& name, double rate) {
@@ -62,6 +58,7 @@ CostTable cpu_costs(const std::string& name, unsigned threads) {
     const double cores = threads;
     CostTable table;
     for (std::size_t c = 0; c < work_classes; ++c) {
+        const auto work_class = static_cast<WorkClass>(c);
         for (std::size_t k = 0; k < 2; ++k) {
             const double rate = rates[c][k] * giga;
             const double memory = std::min(rate, one_core_memory);
@@ -70,11 +67,10 @@ CostTable cpu_costs(const std::string& name, unsigned threads) {
                         1 / memory, 1 / memory, 1 / memory};
             Cost all{.fixed = call};
             all.byte.fill(1 / std::min(cores * memory, machine_memory));
-            const double together = is_chained(c) ? interleaved(name, rate) : rate;
+            const double together = is_chained(work_class) ? interleaved(name, rate) : rate;
             Cost batch{.fixed = 20e-6, .message = 0.05e-6 / cores, .key = 0.3e-6 / cores};
             batch.byte.fill(1 / std::min(cores * std::min(together, one_core_memory), machine_memory));
-            batch.serial_byte = is_chained(c) ? 1 / rate : 0;
-            const auto work_class = static_cast<WorkClass>(c);
+            batch.serial_byte = is_chained(work_class) ? 1 / rate : 0;
             const unsigned bits = k == 0 ? 128 : 256;
             table.set(work_class, Way::one_lane, bits, one);
             table.set(work_class, Way::all_lanes, bits, all);
@@ -113,13 +109,13 @@ CostTable gpu_costs(const BackendInfo& info, unsigned threads) {
     const double staged = std::min(1.0, (threads + 2) / 16.0) * 33 * giga;
     CostTable table;
     for (std::size_t c = 0; c < work_classes; ++c) {
-        const bool gcm = c == static_cast<std::size_t>(WorkClass::gcm_encrypt) ||
-                         c == static_cast<std::size_t>(WorkClass::gcm_decrypt);
+        const auto work_class = static_cast<WorkClass>(c);
+        const bool gcm = work_class == WorkClass::gcm_encrypt || work_class == WorkClass::gcm_decrypt;
         for (std::size_t k = 0; k < 2; ++k) {
             const double rate =
                 gpu_rate(info, gcm, gpu_rates[c][k], gpu_rates[static_cast<std::size_t>(WorkClass::ctr)][k]);
             // Each block of a chain waits for ten or fourteen rounds of lookups, about 0.35 µs per block with AES-128.
-            const double serial = is_chained(c) ? (k == 0 ? 22e-9 : 30e-9) : 0;
+            const double serial = is_chained(work_class) ? (k == 0 ? 22e-9 : 30e-9) : 0;
             Cost device{.fixed = gcm ? 32e-6 : 10e-6, .serial_byte = serial};
             device.byte.fill(1 / rate);
             const double locked_end = 1 / std::min(link, rate);
@@ -130,7 +126,6 @@ CostTable gpu_costs(const BackendInfo& info, unsigned threads) {
             pageable.byte = {
                 0,           0, 8 * pageable_end, 8 * pageable_end, 3 * pageable_end, 1.2 * pageable_end, pageable_end,
                 pageable_end};
-            const auto work_class = static_cast<WorkClass>(c);
             const unsigned bits = k == 0 ? 128 : 256;
             const auto batch_of = [&](Cost cost, double more, double message) {
                 cost.fixed += more;

@@ -36,6 +36,10 @@ struct Work {
 inline constexpr std::size_t work_classes = 9;
 std::string_view name_of(WorkClass work_class) noexcept;
 WorkClass class_of(Mode mode, Direction direction) noexcept;
+/// Whether each block depends on the previous block.
+constexpr bool is_chained(WorkClass work_class) {
+    return work_class >= WorkClass::chained;
+}
 
 /// How the work is executed. With one lane, only the calling thread works.
 enum class Way : std::uint8_t {

@@ -11,7 +11,7 @@ MemoryPlace place_of(const void* pointer) noexcept {
 }
 
 int device_of(const void* pointer) noexcept {
-    return device_of(gpu_memory().place(pointer));
+    return gpu_memory().place(pointer).device;
 }
 
 MemoryStretch stretch_of(const void* pointer, bool far) noexcept {

@@ -54,9 +54,6 @@ SegmentLayout c2sp_layout(const StreamParameters& parameters) {
 SecretVector derive_c2sp(const StreamKey& key, std::span<const std::uint8_t> aad, std::span<const std::uint8_t> salt) {
     constexpr std::string_view protocol = "c2sp.org/chunked-encryption@v1+";
     const std::string_view algorithm = key.parameters.aes_key_bytes == 32 ? "AEAD_AES_256_GCM" : "AEAD_AES_128_GCM";
-    const auto bytes_of = [](std::string_view text) {
-        return std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
-    };
     const std::uint8_t zero = 0;
     return hkdf_expand(Hash::sha512, key.key, {bytes_of(protocol), bytes_of(algorithm), {&zero, 1}, salt, aad},
                        key.parameters.aes_key_bytes + c2sp_nonce_bytes + c2sp_commitment_bytes);

@@ -31,11 +31,9 @@ void GcmSegments::process(Lane& lane, Direction direction, const SegmentRange& r
                           .output = encrypt ? Elements{sealed, stride} : Elements{text, text_stride},
                           .iv = {nonces[first].data(), sizeof(Nonce)},
                           .iv_length = sizeof(Nonce),
-                          .aad = {},
                           .tag = {sealed + bytes, stride},
                           .tag_length = static_cast<std::uint32_t>(layout().tag),
                           .key = &key_,
-                          .keys = {},
                           .failed = &failed[first],
                           .direct = true});
         text += n * bytes;

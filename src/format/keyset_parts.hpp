@@ -36,7 +36,6 @@ std::size_t read_choice(JsonReader& json, const std::array<std::string_view, N>&
     return static_cast<std::size_t>(found - choices.begin());
 }
 
-/// Returns the index of `name`, which must be one of `choices`.
 template <std::size_t N>
 std::uint32_t index_of(const std::array<std::string_view, N>& choices, std::string_view name) {
     return static_cast<std::uint32_t>(std::find(choices.begin(), choices.end(), name) - choices.begin());

@@ -24,9 +24,10 @@ constexpr int filler_distance = 7;
     throw Error(WARPAES_ERROR_FORMAT, where + ": " + sentence);
 }
 
-std::uint32_t little_endian(const std::uint8_t* bytes) {
-    return static_cast<std::uint32_t>(bytes[0]) | static_cast<std::uint32_t>(bytes[1]) << 8 |
-           static_cast<std::uint32_t>(bytes[2]) << 16 | static_cast<std::uint32_t>(bytes[3]) << 24;
+std::uint8_t* write_ordinal(std::uint8_t* to, std::uint32_t ordinal) {
+    *to++ = static_cast<std::uint8_t>(ordinal);
+    *to++ = static_cast<std::uint8_t>(ordinal >> 8);
+    return to;
 }
 
 /// Returns the size of the module at `offset`, including its length field; 0 if the rest of the modules does not
@@ -148,6 +149,11 @@ void rewrite(std::span<std::uint8_t> room, std::size_t header_bytes, std::uint32
 
 }  // namespace
 
+std::uint32_t little_endian(const std::uint8_t* bytes) {
+    return static_cast<std::uint32_t>(bytes[0]) | static_cast<std::uint32_t>(bytes[1]) << 8 |
+           static_cast<std::uint32_t>(bytes[2]) << 16 | static_cast<std::uint32_t>(bytes[3]) << 24;
+}
+
 std::string place(const warpaes_parquet_chunk& chunk, std::int32_t ordinal) {
     return "row group " + std::to_string(chunk.row_group) + ", column " + std::to_string(chunk.column) +
            (ordinal < 0 ? std::string(", dictionary page") : ", page " + std::to_string(ordinal));
@@ -181,20 +187,18 @@ std::uint64_t write_aad(const warpaes_parquet_chunk& chunk, const warpaes_parque
     const bool dictionary = page.ordinal < 0;
     const Module type = dictionary ? (header ? Module::dictionary_header : Module::dictionary_page)
                                    : (header ? Module::data_header : Module::data_page);
-    std::uint8_t* at = to;
-    if (chunk.aad_len != 0) {
-        std::memcpy(at, chunk.aad, chunk.aad_len);
-        at += chunk.aad_len;
-    }
-    *at++ = static_cast<std::uint8_t>(type);
-    const auto write_ordinal = [&](std::uint32_t ordinal) {
-        *at++ = static_cast<std::uint8_t>(ordinal);
-        *at++ = static_cast<std::uint8_t>(ordinal >> 8);
-    };
-    write_ordinal(chunk.row_group);
-    write_ordinal(chunk.column);
-    if (!dictionary) write_ordinal(static_cast<std::uint32_t>(page.ordinal));
-    return static_cast<std::uint64_t>(at - to);
+    std::uint8_t* const end = write_module_aad({static_cast<const std::uint8_t*>(chunk.aad), chunk.aad_len},
+                                               static_cast<std::uint32_t>(type), chunk.row_group, chunk.column, to);
+    return static_cast<std::uint64_t>(
+        (dictionary ? end : write_ordinal(end, static_cast<std::uint32_t>(page.ordinal))) - to);
+}
+
+std::uint8_t* write_module_aad(std::span<const std::uint8_t> aad, std::uint32_t kind, std::uint32_t row_group,
+                               std::uint32_t column, std::uint8_t* to) {
+    to = std::copy(aad.begin(), aad.end(), to);
+    *to++ = static_cast<std::uint8_t>(kind);
+    if (kind == WARPAES_PARQUET_FOOTER) return to;
+    return write_ordinal(write_ordinal(to, row_group), column);
 }
 
 void rewrite_header(const warpaes_parquet_chunk& chunk, const warpaes_parquet_page& page,

@@ -1,4 +1,4 @@
-// Column chunks of encrypted Parquet files: listing the modules, associated data, and page headers of the plain view
+// Encrypted Parquet files: the modules of column chunks, associated data, page headers of the plain view, and footers
 // (include/warpaes/parquet.h).
 #pragma once
 
@@ -14,6 +14,7 @@ namespace warpaes::parquet {
 inline constexpr std::uint32_t length_bytes = 4, nonce_bytes = 12, tag_bytes = 16;
 inline constexpr std::uint32_t gcm_overhead = length_bytes + nonce_bytes + tag_bytes;
 inline constexpr std::uint32_t ctr_overhead = length_bytes + nonce_bytes;
+inline constexpr std::uint32_t signature_bytes = nonce_bytes + tag_bytes, tail_bytes = 8;
 inline constexpr std::uint32_t most_ordinals = 32768;
 
 /// Types of modules: the byte after aad_file_unique in the associated data.
@@ -38,6 +39,13 @@ std::optional<warpaes_parquet_page> page_at(const warpaes_parquet_chunk& chunk, 
 /// Writes the associated data of a page or of its header, and returns its length: at most aad_len + 7.
 std::uint64_t write_aad(const warpaes_parquet_chunk& chunk, const warpaes_parquet_page& page, bool header,
                         std::uint8_t* to);
+
+/// Writes the associated data of a module, up to the column's number, and returns its end: at most aad.size() + 5
+/// bytes.
+std::uint8_t* write_module_aad(std::span<const std::uint8_t> aad, std::uint32_t kind, std::uint32_t row_group,
+                               std::uint32_t column, std::uint8_t* to);
+
+std::uint32_t little_endian(const std::uint8_t* bytes);
 
 /// Rewrites the plain header at the beginning of `room` to a header that fills `room`, whose size is the size of the
 /// two modules minus the size of the plain page. Throws Error{FORMAT}, with a message that names the page.
@@ -75,5 +83,25 @@ void for_each(const Pages& pages, void* scratch, const Step& step) {
     auto* own = static_cast<std::uint8_t*>(scratch);
     for (std::size_t i = 0; i < pages.list.size(); ++i, own += pages.scratch_bytes()) step(i, pages.list[i], own);
 }
+
+/// The parts of a footer that are readable without a key.
+struct FooterFacts {
+    bool encrypted = false;  ///< false: an unencrypted file
+    bool plaintext = false;  ///< whether FileMetaData is plaintext; with `encrypted`, it is signed
+    bool ctr = false;
+    bool supply_prefix = false;
+    std::span<const std::uint8_t> prefix, unique, key_metadata;
+    /// Plaintext FileMetaData, or the footer module with its length field.
+    std::span<const std::uint8_t> body;
+    std::span<const std::uint8_t> signature;  ///< nonce and tag
+};
+
+/// Returns the number of bytes of a file's footer, including length and magic bytes; `last` contains the file's last 8
+/// bytes. Throws Error{FORMAT}.
+std::uint64_t footer_bytes(std::span<const std::uint8_t> last, std::uint64_t file_bytes);
+
+/// Reads a footer, from its first byte to the end of the file. The spans in the result point into `footer`. Throws
+/// Error{FORMAT}.
+FooterFacts read_footer(std::span<const std::uint8_t> footer);
 
 }  // namespace warpaes::parquet

@@ -1,5 +1,3 @@
-#include "format/parquet_footer.hpp"
-
 #include <cstring>
 #include <string>
 
@@ -91,9 +89,7 @@ FooterFacts read_fields(std::span<const std::uint8_t> data, bool plaintext) {
 std::uint64_t length_before_magic(std::span<const std::uint8_t> last) {
     const bool known = std::memcmp(last.data() + 4, "PAR1", 4) == 0 || std::memcmp(last.data() + 4, "PARE", 4) == 0;
     if (!known) throw Error(WARPAES_ERROR_FORMAT, "not a Parquet file: it does not end with PAR1 or PARE");
-    std::uint64_t length = 0;
-    for (unsigned i = 4; i-- > 0;) length = length << 8 | last[i];
-    return length;
+    return little_endian(last.data());
 }
 
 }  // namespace
@@ -120,23 +116,6 @@ FooterFacts read_footer(std::span<const std::uint8_t> footer) {
         if (said.rfind("the footer is damaged", 0) == 0) throw;
         refuse_footer(said);
     }
-}
-
-std::size_t write_module_aad(std::span<const std::uint8_t> aad, std::uint32_t kind, std::uint32_t row_group,
-                             std::uint32_t column, std::uint8_t* to) {
-    std::uint8_t* at = to;
-    if (!aad.empty()) {
-        std::memcpy(at, aad.data(), aad.size());
-        at += aad.size();
-    }
-    *at++ = static_cast<std::uint8_t>(kind);
-    if (kind != WARPAES_PARQUET_FOOTER) {
-        for (const std::uint32_t ordinal : {row_group, column}) {
-            *at++ = static_cast<std::uint8_t>(ordinal);
-            *at++ = static_cast<std::uint8_t>(ordinal >> 8);
-        }
-    }
-    return static_cast<std::size_t>(at - to);
 }
 
 }  // namespace warpaes::parquet

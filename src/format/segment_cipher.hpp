@@ -37,7 +37,6 @@ struct SegmentLayout {
     /// Returns the number of segments for a plaintext length. Throws Error{DATA_LENGTH} if the format does not allow
     /// this many segments.
     [[nodiscard]] std::uint64_t segments_of(std::uint64_t text_bytes) const;
-    /// Returns the file size for a plaintext length.
     [[nodiscard]] std::uint64_t file_bytes(std::uint64_t text_bytes) const;
     /// Returns the plaintext length for a file size. Throws Error{FORMAT} if no file has that size: the file is
     /// truncated or has a different format.

@@ -128,10 +128,6 @@ enum KeysetField : std::uint32_t { primary_key_id = 1, keyset_key = 2 };
 enum EntryField : std::uint32_t { key_data = 1, key_status = 2, key_id = 3, output_prefix = 4 };
 enum DataField : std::uint32_t { type_url = 1, data_value = 2, key_material = 3 };
 
-std::span<const std::uint8_t> bytes_of(std::string_view text) {
-    return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
-
 SecretVector serialize_entry(const Keyset::Entry& entry) {
     SecretVector data, message;
     const Keyset::KeyData& d = entry.data;

@@ -14,10 +14,10 @@ namespace {
 
 }  // namespace
 
-std::string names_of_tagged(bool composed) {
+std::string names_of_tagged(bool for_contexts) {
     std::string names, last;
     for (const ModeTraits& mode : detail::mode_lines) {
-        if (mode.tags == 0 || (mode.kind.runs == Runs::composed && !composed)) continue;
+        if (mode.tags == 0 || (for_contexts && mode.kind.contexts == Contexts::none)) continue;
         names += (names.empty() ? "" : ", ") + last;
         last = mode.name;
     }
@@ -39,7 +39,7 @@ void refuse_direction(int direction) {
 
 void refuse_fields(Mode mode, const ModeFields& given) {
     throw Error(WARPAES_ERROR_ARGUMENT,
-                given.tagged && !uses_tag(mode)  ? "aad, tag: apply only to " + names_of_tagged(true)
+                given.tagged && !uses_tag(mode)  ? "aad, tag: apply only to " + names_of_tagged(false)
                 : given.siv && mode != Mode::siv ? "mac_key, aad_list, aad_count: apply only to SIV"
                                                  : "tweak_key, data_unit_len, data_unit_step: apply only to XTS");
 }

@@ -19,8 +19,8 @@ inline constexpr Refusal wrong_tag{
     WARPAES_ERROR_AUTHENTICATION,
     "tag: is wrong, so the key, the IV or the associated data is wrong or the data was altered"};
 
-/// Returns the names of modes for a message: "GCM, CCM and CMAC". `composed` includes composed modes.
-std::string names_of_tagged(bool composed);
+/// Returns the names of the modes with a tag: "GCM, CCM and CMAC". `for_contexts` omits modes without context support.
+std::string names_of_tagged(bool for_contexts);
 [[noreturn]] void refuse_mode(int mode);
 [[noreturn]] void refuse_direction(int direction);
 [[noreturn]] void refuse_iv_length(const ModeTraits& mode, std::uint64_t bytes, const char* name);
@@ -63,29 +63,23 @@ inline void check_fields(Mode mode, const ModeFields& given) {
 }
 
 /// Throws Error{IV_LENGTH} if the mode does not accept IVs of this length.
-inline void check_iv_length(const ModeTraits& mode, std::uint64_t bytes, const char* name) {
-    const bool right = (bytes >= mode.least_iv && bytes <= mode.most_iv) || (mode.iv_optional && bytes == 0);
-    if (!right) refuse_iv_length(mode, bytes, name);
-}
 inline void check_iv_length(Mode mode, std::uint64_t bytes, const char* name) {
-    check_iv_length(traits_of(mode), bytes, name);
+    const ModeTraits& traits = traits_of(mode);
+    const bool right = (bytes >= traits.least_iv && bytes <= traits.most_iv) || (traits.iv_optional && bytes == 0);
+    if (!right) refuse_iv_length(traits, bytes, name);
 }
 
 /// Throws Error{ARGUMENT} if the mode does not accept tags of this length. Only for a mode with tags.
-inline void check_tag_length(const ModeTraits& mode, std::uint64_t bytes) {
-    if (bytes > block_bytes || (mode.tags >> bytes & 1) == 0) refuse_tag_length(mode, bytes);
-}
 inline void check_tag_length(Mode mode, std::uint64_t bytes) {
-    check_tag_length(traits_of(mode), bytes);
+    const ModeTraits& traits = traits_of(mode);
+    if (bytes > block_bytes || (traits.tags >> bytes & 1) == 0) refuse_tag_length(traits, bytes);
 }
 
 /// Throws Error{ARGUMENT} if the mode has no associated data (CMAC), and Error{DATA_LENGTH} if there is too much. Only
 /// for a mode with tags.
-inline void check_aad_length(const ModeTraits& mode, std::uint64_t bytes) {
-    if (bytes > mode.most_aad) refuse_aad_length(mode, bytes);
-}
 inline void check_aad_length(Mode mode, std::uint64_t bytes) {
-    check_aad_length(traits_of(mode), bytes);
+    const ModeTraits& traits = traits_of(mode);
+    if (bytes > traits.most_aad) refuse_aad_length(traits, bytes);
 }
 
 /// Throws Error{RANGE} if the buffer would extend past the end of the address space, so that it cannot exist.
@@ -102,7 +96,6 @@ inline void check_longest(Mode mode, std::uint64_t bytes, std::uint64_t iv_bytes
     if (mode == Mode::ccm && bytes > ccm_most_bytes(iv_bytes)) refuse_longest_of_ccm(bytes, iv_bytes, name);
 }
 
-/// Rounds up to a multiple of `unit`.
 constexpr std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }

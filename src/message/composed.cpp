@@ -88,8 +88,8 @@ std::uint64_t ComposedMessage::chunk_bytes() const {
 
 void crypt_composed(Engine& engine, const Request& r, const Places& places, MessageResult& result) {
     const MessageGroup& m = r.message;
-    const int from = m.length != 0 ? device_of(places.input) : -1;
-    const int to = result.output_length != 0 ? device_of(places.output) : -1;
+    const int from = m.length != 0 ? places.input.device : -1;
+    const int to = result.output_length != 0 ? places.output.device : -1;
     // If the input and output of GCM-SIV are on one device, the GPU processes the text; the CPU processes keys,
     // associated data and the tag.
     const bool stays = m.mode == Mode::gcm_siv && from >= 0 && from == to && engine.may_use_gpu();
@@ -117,7 +117,7 @@ void crypt_composed(Engine& engine, const Request& r, const Places& places, Mess
     HostOutput output(engine, m.output.first, result.output_length, to, stays, decrypt);
     const auto tag_bytes = static_cast<std::size_t>(m.tag_length);
     Secret<Block> tag;
-    if (decrypt) copy_memory(tag->data(), m.tag.first, tag_bytes, device_of(places.tag));
+    if (decrypt) copy_memory(tag->data(), m.tag.first, tag_bytes, places.tag.device);
     ComposedMessage message{
         engine,   plan,          m.mode, m.direction, *m.key, r.mac_key, iv.span(), input.span().data(),
         m.length, output.data(), aad,    *tag,        device};
@@ -137,7 +137,7 @@ void crypt_composed(Engine& engine, const Request& r, const Places& places, Mess
     }
     result.output_length = *written;
     output.finish();
-    if (!decrypt) copy_memory(m.tag.first, tag->data(), tag_bytes, device_of(places.tag));
+    if (!decrypt) copy_memory(m.tag.first, tag->data(), tag_bytes, places.tag.device);
 }
 
 }  // namespace warpaes

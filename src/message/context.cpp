@@ -191,9 +191,7 @@ void Context::update_stream(State& state, const std::uint8_t* input, std::size_t
         if (state.used == 0) next_key_stream_block(state);
         Secret<Block> in, out;
         executor.copy(in->data() + state.used, input, n);
-        for (std::size_t i = 0; i < block_bytes; ++i) {
-            (*out)[i] = static_cast<std::uint8_t>((*in)[i] ^ state.partial[i]);
-        }
+        *out = *in ^ state.partial;
         executor.copy(output, out->data() + state.used, n);
         if (kind_.mode == Mode::cfb128) {
             const Block& ciphertext = kind_.direction == Direction::encrypt ? *out : *in;
@@ -265,7 +263,7 @@ Refusal Context::final_block(std::uint8_t* output, std::size_t capacity, std::si
 void Context::require_tagged() const {
     if (phase_ == Phase::idle) throw Error(WARPAES_ERROR_STATE, "context: is not initialised; call init first");
     if (!uses_tag(kind_.mode))
-        throw Error(WARPAES_ERROR_STATE, "context: has no tag; only " + names_of_tagged(false) + " have one");
+        throw Error(WARPAES_ERROR_STATE, "context: has no tag; only " + names_of_tagged(true) + " have one");
 }
 
 void Context::aad(const std::uint8_t* data, std::size_t length) {

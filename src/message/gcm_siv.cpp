@@ -35,7 +35,6 @@ public:
         return load_element(*sum);
     }
 
-    /// Returns the digest of `bytes` bytes.
     [[nodiscard]] FieldElement digest(Lane& lane, const std::uint8_t* data, std::uint64_t bytes) const {
         if (bytes <= by_hand) return digest_by_hand(data, bytes);
         if (run_ != nullptr) return run(Block{}, data, nullptr, bytes, true);
@@ -127,12 +126,7 @@ private:
                   .direction = Direction::encrypt,
                   .length = blocks * block_bytes,
                   .input = Elements::of(work.data()),
-                  .output = {},
-                  .iv = {},
-                  .aad = {},
-                  .tag = {},
                   .key = &key(),
-                  .keys = {},
                   .digest = &*sum,
                   .direct = true});
         const bool whole = bytes == piece_bytes;

@@ -120,7 +120,7 @@ private:
 
     /// Returns buffers for the data or, with `besides`, for the IVs, keys and tags of a batch.
     Pair& buffers(const Trial& trial, std::uint64_t wanted, bool besides = false) {
-        const int device = trial.work.memory == Memory::device ? trial.device : -1;
+        const int device = is_on_device(trial.work.memory) ? trial.device : -1;
         auto& pair = pairs[{trial.work.memory, device, besides}];
         const auto bytes = static_cast<std::size_t>(wanted);
         if (pair == nullptr || pair->bytes() < bytes) {

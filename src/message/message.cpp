@@ -12,7 +12,6 @@
 #include "engine/run/executor.hpp"
 #include "message/checks.hpp"
 #include "message/composed.hpp"
-#include "message/parts.hpp"
 #include "message/short.hpp"
 #include "message/xts.hpp"
 

@@ -45,6 +45,11 @@ void crypt(Engine& engine, const Request& request, MessageResult& result);
 /// Enqueues the message on `stream` and returns without waiting.
 void crypt_async(Engine& engine, const Request& request, MessageResult& result, CallerStream stream);
 
+/// Processes a checked message without a tag, in host or device memory. If a stream is given, enqueues the message.
+/// Ranges and padding are split into whole blocks and parts of single blocks.
+void crypt_parts(Engine& engine, const Request& request, const Places& places, MessageResult& result,
+                 std::optional<CallerStream> stream);
+
 /// Returns the IV as a block. Throws Error{IV_LENGTH} unless `mode` accepts `iv`. Returns zeros for ECB, which has no
 /// IV. Not for modes with tags, whose IV is not a block.
 Block checked_iv(Mode mode, std::span<const std::uint8_t> iv);

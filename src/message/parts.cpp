@@ -1,5 +1,3 @@
-#include "message/parts.hpp"
-
 #include <algorithm>
 #include <array>
 #include <span>
@@ -7,6 +5,7 @@
 #include "base/error.hpp"
 #include "engine/run/executor.hpp"
 #include "message/checks.hpp"
+#include "message/message.hpp"
 #include "message/xts.hpp"
 
 namespace warpaes {

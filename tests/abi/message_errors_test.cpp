@@ -120,7 +120,7 @@ TEST_P(MessageErrors, NullAndUnknownValues) {
         expect_refused("struct_size " + std::to_string(size), WARPAES_ERROR_ARGUMENT, "struct_size",
                        [size](warpaes_message& m) { m.struct_size = size; });
     }
-    for (const int mode : {-1, 0, 16, 1000}) {
+    for (const int mode : {-1, 0, 63, 64, 1000}) {
         expect_refused("mode " + std::to_string(mode), WARPAES_ERROR_ARGUMENT, "mode",
                        [mode](warpaes_message& m) { m.mode = static_cast<warpaes_mode>(mode); });
     }

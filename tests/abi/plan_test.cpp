@@ -91,11 +91,13 @@ TEST(Plans, Refused) {
         EXPECT_EQ(std::string(warpaes_last_error()).find(named + ":"), 0U) << warpaes_last_error();
         EXPECT_EQ(warpaes_engine_predict(engine.get(), &work, 0, &prediction), status);
     };
-    for (const int mode : {-1, 0, 12, 1000}) {
+    for (const int mode : {-1, 0, int{WARPAES_KW}, 1000}) {
         refused(WARPAES_ERROR_ARGUMENT, "mode", [&](auto& w) { w.mode = static_cast<warpaes_mode>(mode); });
     }
     refused(WARPAES_ERROR_ARGUMENT, "direction", [](auto& w) { w.direction = static_cast<warpaes_direction>(3); });
-    for (const int memory : {int{WARPAES_MEMORY_SHARED}, -1, 4, 1000}) {
+    int unknown = 0;
+    while (warpaes_memory_name(static_cast<warpaes_memory>(unknown)) != nullptr) ++unknown;
+    for (const int memory : {int{WARPAES_MEMORY_SHARED}, -1, unknown, 1000}) {
         refused(WARPAES_ERROR_ARGUMENT, "memory", [&](auto& w) { w.memory = static_cast<warpaes_memory>(memory); });
     }
     refused(WARPAES_ERROR_KEY_LENGTH, "key_bits", [](auto& w) { w.key_bits = 100; });

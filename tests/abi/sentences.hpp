@@ -17,9 +17,12 @@ Enum no_such(int value) {
 
 class Sentences : public testing::Test {
 protected:
+    /// A sentence that ends with "..." is only the beginning of the message, which continues with later modes.
     static void expect(const std::string& sentence, warpaes_status wanted, warpaes_status status) {
         EXPECT_EQ(status, wanted) << sentence;
-        EXPECT_EQ(std::string(warpaes_last_error()), sentence);
+        const std::string error = warpaes_last_error();
+        const bool begins = sentence.ends_with("...");
+        EXPECT_EQ(begins ? error.substr(0, sentence.size() - 3) + "..." : error, sentence);
     }
 
     void message(const std::string& sentence, warpaes_status wanted, warpaes_mode mode,
@@ -46,7 +49,7 @@ protected:
         EXPECT_EQ(crypt(engine_, good), WARPAES_OK) << warpaes_last_error();
         change(m);
         expect(sentence, wanted, crypt(engine_, m));
-        EXPECT_STREQ(m.result.error, sentence.c_str());
+        EXPECT_STREQ(m.result.error, warpaes_last_error());
     }
 
     Engine engine_ = make_engine("libcrypto");

@@ -26,8 +26,8 @@ TEST_P(AbiBatchErrors, WhatIsWrongWithAnEntry) {
     using E = warpaes_batch_entry;
     const auto encrypt = WARPAES_ENCRYPT;
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "mode: there is no mode 0", [](E& e) { e.mode = {}; });
-    check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "mode: there is no mode 16", [](E& e) {
-        const std::vector<int> no_mode{16};  // a constant index would cause a compiler warning
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "mode: there is no mode 1000", [](E& e) {
+        const std::vector<int> no_mode{1000};  // a constant index would cause a compiler warning
         e.mode = static_cast<warpaes_mode>(no_mode[0]);
     });
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "direction:", [](E& e) { e.direction = {}; });

@@ -15,33 +15,36 @@ COLUMNS = [
     "Parallel::neither",
     "Ivs::unique",
     "Output::text",
+    "KeyValues::with_subkey",
     "Contexts::none",
     "WorkClass::ccm",
     "WorkClass::gcm_decrypt",
 ]
-# OCB has the value after the values of the composed modes, because values never change.
+# Modes are added with higher values, because values never change.
 CHECKS = """
 #include "engine/cost_model.hpp"
 #include "message/checks.hpp"
 using namespace warpaes;
-constexpr Mode ocb = Mode{20};
-static_assert(modes.back() == ocb && mode_values == 21 && modes.size() == 12);
-static_assert(is_backend_mode(20) && !is_composed(ocb) && !is_backend_mode(16) && !is_composed(Mode{16}));
+constexpr Mode added = Mode{40};
+static_assert(modes.back() == added && mode_values == 41 && modes.front() == Mode::ecb);
+static_assert(is_backend_mode(40) && !is_composed(added) && !is_backend_mode(39) && !is_composed(Mode{39}));
 static_assert(is_composed(Mode::kw) && is_composed(Mode::gcm_siv) && !is_backend_mode(12) && !is_backend_mode(0));
-static_assert(is_backend_mode(11) && !is_backend_mode(21) && !is_backend_mode(-1) && !is_backend_mode(1000));
-static_assert(!is_parallel(ocb, Direction::decrypt) && uses_tag(ocb) && has_output(ocb));
+static_assert(is_backend_mode(11) && !is_backend_mode(41) && !is_backend_mode(-1) && !is_backend_mode(1000));
+static_assert(!is_parallel(added, Direction::decrypt) && uses_tag(added) && has_output(added));
+static_assert(!uses_inverse_cipher(added, Direction::decrypt));
 static_assert(traits_of(Mode::gcm_siv).mode == Mode::gcm_siv && traits_of(Mode::ecb).mode == Mode::ecb);
 """
 
 
-def line_of_ocb(columns: list[str], name: str = '.name = "OCB", ') -> str:
-    return f"ModeTraits{{.mode = Mode::ocb, {name}.kind = {{{', '.join(columns)}}}, .tags = 0x10000}},\n"
+def line_of_added(columns: list[str], name: str = '.name = "added", ') -> str:
+    return f"ModeTraits{{.mode = Mode::added, {name}.kind = {{{', '.join(columns)}}}, .tags = 0x10000}},\n"
 
 
-def compiles(line: str, value: str = "20", checks: str = '#include "aes/types.hpp"') -> bool:
-    """Return whether the headers compile with an enumerator and a table line for OCB."""
+def compiles(line: str, value: str = "40", checks: str = '#include "aes/types.hpp"') -> bool:
+    """Return whether the headers compile with another mode's enumerator and table line."""
     with tempfile.TemporaryDirectory() as folder:
-        types = TYPES.replace(LINES, LINES + "\n" + line).replace("gcm_siv = 15", f"gcm_siv = 15,\n    ocb = {value}")
+        types = TYPES.replace(LINES, LINES + "\n" + line)
+        types = types.replace("std::int32_t {\n    ecb = 1,", f"std::int32_t {{\n    added = {value},\n    ecb = 1,")
         (Path(folder) / "aes").mkdir()
         (Path(folder) / "aes/types.hpp").write_text(types)
         (Path(folder) / "checks.cpp").write_text(checks)
@@ -60,17 +63,17 @@ def memory_compiles(line: str) -> bool:
 
 class Modes(unittest.TestCase):
     def test_a_mode_is_a_line_of_the_table(self) -> None:
-        self.assertTrue(compiles(line_of_ocb(COLUMNS), checks=CHECKS))
+        self.assertTrue(compiles(line_of_added(COLUMNS), checks=CHECKS))
 
     def test_each_column_is_required(self) -> None:
         kind = re.search(r"struct ModeKind \{\n(.*?)\};", TYPES, re.DOTALL).group(1)
         names = [n for names in re.findall(r"Required<\w+> ([^;]+);", kind) for n in names.split(", ")]
-        self.assertEqual(len(names), len(COLUMNS), "add the new columns to OCB's line")
+        self.assertEqual(len(names), len(COLUMNS), "add the new columns to COLUMNS")
         for i, column in enumerate(COLUMNS):
             with self.subTest(column=names[i]):
-                self.assertFalse(compiles(line_of_ocb(COLUMNS[:i] + COLUMNS[i + 1 :])), column)
-        self.assertFalse(compiles(line_of_ocb(COLUMNS, name="")))
-        self.assertFalse(compiles(line_of_ocb(COLUMNS), value="3"), "the value of a different mode")
+                self.assertFalse(compiles(line_of_added(COLUMNS[:i] + COLUMNS[i + 1 :])), column)
+        self.assertFalse(compiles(line_of_added(COLUMNS, name="")))
+        self.assertFalse(compiles(line_of_added(COLUMNS), value="3"), "the value of a different mode")
 
     def test_each_mode_of_the_abi_has_a_line(self) -> None:
         header = (ROOT / "include/warpaes/warpaes.h").read_text()

@@ -68,7 +68,6 @@ Kernel<GcmShortParams> gcm_short_kernel_for(int rounds);
 Kernel<GcmPartsParams> gcm_medium_kernel_for(int rounds, int tables, bool wide);
 /// The kernel for a long message, which uses wide_mma.
 Kernel<GcmPartsParams> gcm_long_kernel_for(int rounds, Direction direction);
-/// Wipes rows.
 Kernel<WipeParams> wipe_rows_kernel_for();
 /// Wipes a message if the tag that the previous kernel has computed is not the expected tag.
 Kernel<WipeIfWrongParams> wipe_if_wrong_kernel_for();
@@ -88,7 +87,6 @@ Kernel<BlockParams, std::uint64_t> batch_boundaries_kernel();
 /// CTR batches, and the key stream of GCM batches.
 Kernel<CounterParams> batch_ctr_kernel_for(int rounds, int tables, bool one_key, bool long_messages);
 Kernel<CounterParams, FewKeys> batch_ctr_few_kernel_for(int rounds, int tables, bool long_messages);
-/// XTS batches.
 Kernel<BatchXtsParams> batch_xts_kernel_for(Direction direction, int rounds, int tables, bool one_key);
 Kernel<BatchXtsParams, FewKeys> batch_xts_few_kernel_for(Direction direction, int rounds, int tables);
 Kernel<BatchXtsParams> batch_tweaks_kernel_for(int rounds, int tables, bool one_key);
@@ -98,7 +96,6 @@ Kernel<SegmentParams> batch_segments_kernel_for(Mode mode, int rounds, int table
 Kernel<SegmentParams> batch_copy_kernel_for();
 /// Batches of CBC, CFB128, CFB8 and CFB1 encryption, OFB, CMAC and CCM.
 Kernel<SerialParams> serial_batch_kernel_for(Mode mode, int rounds, int tables);
-/// Expands per-message keys.
 Kernel<KeyParams> batch_keys_kernel_for(int rounds);
 
 /// GCM batches, without the key stream. `lanes` is the number of lanes per message: 1, 4 or 32.

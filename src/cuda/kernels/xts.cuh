@@ -63,7 +63,6 @@ constexpr LongPowers make_long_powers() {
 
 static __constant__ const LongPowers long_powers_constant = detail::make_long_powers();
 
-/// Returns t * power.
 __device__ inline uint4 times(uint4 t, const std::uint32_t (&power)[4]) {
     const std::uint32_t words[4] = {t.x, t.y, t.z, t.w}, bits[4] = {power[0], power[1], power[2], power[3]};
     std::uint32_t product[8] = {};

@@ -8,7 +8,6 @@
 
 namespace warpaes::cuda {
 
-/// The number of threads for a single message.
 inline constexpr int serial_threads = 256;
 
 /// One thread processes the message; the other threads help to fill the tables.

@@ -57,7 +57,6 @@ inline constexpr int most_table_threads = 1024;
 /// The shared memory of the smallest table layout; a GPU with less shared memory is not used.
 inline constexpr int least_shared_bytes = 64 * 1024;
 
-/// Returns the number of threads of a thread block with T-tables.
 constexpr int threads_of(const DeviceLimits& device) {
     return static_cast<int>(device.table.threads);
 }

@@ -14,7 +14,6 @@ struct WipeShape {
     static constexpr int threads = 128, blocks_each = 16;  ///< thread blocks per multiprocessor
     static constexpr std::uint64_t part_bytes = 4096, most_parts = 16384;
 
-    /// Returns the number of parts for a row of `bytes` bytes.
     static constexpr std::uint64_t parts(std::uint64_t bytes) {
         return std::clamp<std::uint64_t>(bytes / part_bytes, 1, most_parts);
     }

@@ -8,7 +8,6 @@
 
 namespace warpaes::cuda {
 
-/// The number of threads of a thread block.
 inline constexpr int xts_threads = 1024;
 
 /// A short message: whole blocks, in pieces of data units. The host computes a tweak for each piece.

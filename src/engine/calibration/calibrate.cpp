@@ -28,10 +28,6 @@ struct Shape {
     bool own_keys = false;
 };
 
-bool is_chained(WorkClass work_class) {
-    return work_class == WorkClass::chained || work_class == WorkClass::cmac || work_class == WorkClass::ccm;
-}
-
 bool is_batch(Way way) {
     return way == Way::batch || way >= Way::pageable_batch;
 }

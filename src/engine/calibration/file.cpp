@@ -127,7 +127,7 @@ void store_calibration(const CostModel& model, const std::string& path, const Ma
     const std::string text = write_calibration(merged, machine);
     try {
         FileSink file(path, true, nullptr);
-        file.write(0, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+        file.write(0, bytes_of(text));
         file.commit();
     } catch (const Error& e) {
         throw Error(e.status(), std::string("calibration: ") + e.what());

@@ -24,7 +24,6 @@ std::string json_string(std::string_view text) {
     return '"' + plain_name(text) + '"';
 }
 
-/// The scalar parameters of a cost.
 constexpr std::array<std::pair<std::string_view, double Cost::*>, 5> parameters{
     {{"fixed_s", &Cost::fixed},
      {"message_s", &Cost::message},

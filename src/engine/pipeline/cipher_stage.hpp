@@ -10,7 +10,7 @@ struct Cipher {
     Mode mode;
     Direction direction;
     const ExpandedKey* key;
-    Block iv;
+    Block iv{};
     bool pkcs7 = false;        ///< ECB, CBC: add the padding, or check and remove it
     unsigned unused_bits = 0;  ///< CFB1: low bits of the last byte that are not part of the message
     bool in_place = false;     ///< source and sink are the same memory

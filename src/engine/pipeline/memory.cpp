@@ -47,7 +47,7 @@ MemoryBuffer locate(const Plan& plan, const std::uint8_t* data, std::uint64_t by
     MemoryBuffer buffer{const_cast<std::uint8_t*>(data), bytes, true, -1};
     if (!plan.backend->is_gpu()) return buffer;
     const MemoryPlace place = place_of(data);
-    buffer.device = device_of(place);
+    buffer.device = place.device;
     if (is_on_device(place.kind)) {
         buffer.direct = parallel;  // in a serial mode, the host reads the chaining value from the data
     } else {

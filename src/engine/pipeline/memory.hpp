@@ -37,7 +37,7 @@ struct Located {
     /// Memory that is only read may also be passed.
     explicit Located(const void* memory)
         : data(const_cast<std::uint8_t*>(static_cast<const std::uint8_t*>(memory))), place(place_of(memory)) {}
-    [[nodiscard]] int device() const noexcept { return device_of(place); }
+    [[nodiscard]] int device() const noexcept { return place.device; }
     [[nodiscard]] Located behind(std::uint64_t bytes) const {
         Located rest = *this;
         rest.data += bytes;

@@ -52,7 +52,7 @@ Executor::Executor(Engine& engine, const Places& places, std::optional<CallerStr
         throw Error(WARPAES_ERROR_ARGUMENT, "output: is on a device other than that of input");
     }
     device_only_ = in_device && out_device;
-    output_device_ = device_of(out);
+    output_device_ = out.device;
     if (in_device || out_device) {
         device_ = in_device ? in.device : out.device;
         memory_ = in_device ? in.kind : out.kind;

@@ -104,7 +104,6 @@ Outcome run_cut(Engine& engine, const Ends& ends, const MessageGroup& g) {
     Cipher cipher{.mode = g.mode,
                   .direction = g.direction,
                   .key = g.key,
-                  .iv = {},
                   .pkcs7 = false,
                   .unused_bits = g.unused_bits,
                   .in_place = g.input.first == g.output.first,
@@ -155,7 +154,7 @@ Block gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8_t* dat
                  const MemoryPlace& place, Outcome* ran) {
     Block digest{};
     if (bytes == 0) return digest;
-    const int device = device_of(place);
+    const int device = place.device;
     if (device >= 0 || bytes > hashed_here) {
         if (device >= 0) engine.require_gpu();
         wait_for_device(device);
@@ -164,12 +163,7 @@ Block gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8_t* dat
                                            .direction = Direction::encrypt,
                                            .length = bytes,
                                            .input = Elements::of(data),
-                                           .output = {},
-                                           .iv = {},
-                                           .aad = {},
-                                           .tag = {},
                                            .key = &key,
-                                           .keys = {},
                                            .digest = &digest},
                                           place.kind, device);
         if (ran != nullptr) *ran = outcome;

@@ -14,8 +14,8 @@ namespace {
 /// the call writes. Throws Error{ARGUMENT} unless everything that must be in device memory is there.
 int device_for_stream(const MessageGroup& m, const Places& places) {
     const bool data = m.length != 0, encrypt = m.direction == Direction::encrypt;
-    const int device = device_of(data ? places.input : encrypt ? places.tag : places.statuses);
-    const auto lies_there = [device](const MemoryPlace& place) { return device >= 0 && device_of(place) == device; };
+    const int device = (data ? places.input : encrypt ? places.tag : places.statuses).device;
+    const auto lies_there = [device](const MemoryPlace& place) { return device >= 0 && place.device == device; };
     if (data && (!lies_there(places.input) || (has_output(m.mode) && !lies_there(places.output)))) {
         throw Error(WARPAES_ERROR_ARGUMENT,
                     "input, output: an asynchronous call requires buffers in the memory of one device");
@@ -36,10 +36,10 @@ int device_for_stream(const MessageGroup& m, const Places& places) {
 /// Whether a GCM message can run on a stream without the device memory that a batch requires: the host can hash its
 /// associated data, and the tag that encryption writes has 16 bytes and is in memory that the device can write to.
 bool is_simple(const MessageGroup& m, const Places& places) {
-    if (m.mode != Mode::gcm || device_of(places.aad) >= 0) return false;
+    if (m.mode != Mode::gcm || places.aad.device >= 0) return false;
     if (m.direction == Direction::decrypt) return m.length != 0;
     // Without text, possibly only the tag is on a device.
-    if (m.length == 0 && (device_of(places.input) < 0 || device_of(places.output) < 0)) return false;
+    if (m.length == 0 && (places.input.device < 0 || places.output.device < 0)) return false;
     return m.tag_length == block_bytes && is_direct(places.tag.kind);
 }
 
@@ -85,9 +85,9 @@ TaggedOutcome run_tagged(Engine& engine, const MessageGroup& m, const Places& pl
         result.notes |= hashed.notes;
     } else {
         std::copy_n(m.iv.first, m.iv_length, iv.begin());
-        if (aad_in_output || device_of(places.aad) >= 0) {
+        if (aad_in_output || places.aad.device >= 0) {
             copied_aad.emplace(static_cast<std::size_t>(m.aad_length));
-            copy_memory(copied_aad->data(), m.aad.first, copied_aad->size(), device_of(places.aad));
+            copy_memory(copied_aad->data(), m.aad.first, copied_aad->size(), places.aad.device);
             message.aad = {copied_aad->data(), 0};
         }
     }
@@ -101,7 +101,7 @@ TaggedOutcome run_tagged(Engine& engine, const MessageGroup& m, const Places& pl
         return result;
     }
     const auto tag_bytes = static_cast<std::size_t>(m.tag_length);
-    const int tag_device = device_of(places.tag);
+    const int tag_device = places.tag.device;
     Secret<Block> tag;
     message.tag = {tag->data(), 0};
     std::uint8_t failed = 0;
