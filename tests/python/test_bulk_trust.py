@@ -669,6 +669,14 @@ class Records(Trust):
                 self.assertEqual(bulk(*how)[0], 0)
         self.assertEqual(outside.read_text(), "content")
 
+    def test_records_that_cannot_be_decoded(self) -> None:
+        """The error names the file of the record, also if its text cannot be decoded."""
+        good = {"key_id": "1", "template": "AES256_GCM_HKDF_4KB", "wrapped": "AAAA"}
+        self.assertEqual(keys.parse_records(json.dumps(good), "place"), [good])
+        for change in ({"key_id": "\ud800"}, {"wrapped": "A"}, {"wrapped": "\u00e9"}, {"wrapped": "\ud800"}):
+            with self.subTest(change), self.assertRaisesRegex(storage.PermanentError, "^place does not contain"):
+                keys.parse_records(json.dumps([good, good | change]), "place")
+
     def test_a_record_of_who_may_only_wrap(self) -> None:
         """The attacker, like a producer with access to a key manager, can create any record but cannot sign it."""
         kek = self.kek("kek")

@@ -779,6 +779,15 @@ class Rewritten(unittest.TestCase):
             got = pq.ParquetFile(io.BytesIO(out.getvalue()), decryption_properties=theirs).read()
             self.assertTrue(got.equals(table()))
 
+    def test_key_material_that_cannot_be_encoded(self):
+        """Key metadata of the footer is not authenticated, and JSON can contain half of a surrogate pair."""
+        for field in ("masterKeyID", "wrappedDEK"):
+            material = {"keyMaterialType": "PKMT1", "masterKeyID": "foot", "wrappedDEK": "AAAA", field: "\ud800"}
+            out = io.BytesIO()
+            wp.write_table(table(), out, wp.Encryption(KEY, footer_key_metadata=json.dumps(material).encode()))
+            with self.subTest(field), self.assertRaisesRegex(FormatError, f"'{field}' cannot be encoded"):
+                read(out.getvalue(), wp.KeyMaterial(Kms()))
+
     def test_rekeyed_and_decrypted(self):
         other = b"another key, 16B"
         for properties in ({}, {"plaintext_footer": True}, {"algorithm": "AES_GCM_CTR_V1"}):
