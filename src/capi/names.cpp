@@ -28,6 +28,8 @@ struct warpaes_names {
     struct Pair {
         OwnedKey mac, text;  ///< K1 and K2 of RFC 5297
     };
+    explicit warpaes_names(warpaes_engine* with) : engine(with) {}  // clang 14 cannot construct it from a list in ()
+
     warpaes_engine* engine;
     std::vector<Pair> keys;
 };

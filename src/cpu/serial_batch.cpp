@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
 
 #include "aes/cmac.hpp"
 #include "backend/tag.hpp"
@@ -27,7 +28,12 @@ StreamKind kind_of(Mode mode) {
 /// Messages up to this length stay in a core's private caches.
 constexpr std::uint64_t near_bytes = 2048;
 
-/// Processes messages of the same kind and number of rounds on all lanes until no message is left.
+/// Number of lanes that a single message uses: those of a vector.
+constexpr std::size_t single = 4;
+
+/// Processes messages of the same kind and number of rounds on `Most` lanes until no message is left. With fewer than
+/// SimdStreams::most lanes, only for a single message with a key handle.
+template <std::size_t Most>
 class Streams {
 public:
     Streams(const SimdBatchKernels& kernels, StreamKind kind, int rounds)
@@ -41,7 +47,7 @@ public:
 
     void run(std::span<const MessageGroup* const> groups) {
         groups_ = groups;
-        const std::size_t lanes = streams_at_once(groups);
+        const std::size_t lanes = std::min(streams_at_once(groups), Most);
         while (streams_ < lanes && start(streams_)) ++streams_;
         while (streams_ != 0) {
             const std::size_t steps = step();
@@ -375,21 +381,21 @@ private:
     Secret<CmacSubkeys> subkeys_;
 
     std::size_t streams_ = 0;
-    std::array<const std::uint8_t*, SimdStreams::most> inputs_;
-    std::array<std::uint8_t*, SimdStreams::most> outputs_;
-    std::array<std::size_t, SimdStreams::most> left_;
-    std::array<const ExpandedKey*, SimdStreams::most> key_of_{};  ///< null: the message has its own key
+    std::array<const std::uint8_t*, Most> inputs_;
+    std::array<std::uint8_t*, Most> outputs_;
+    std::array<std::size_t, Most> left_;
+    std::array<const ExpandedKey*, Most> key_of_{};  ///< null: the message has its own key
     /// Whether keys_ holds the stream's keys. They are copied only if the streams of a call have different keys.
-    std::array<bool, SimdStreams::most> has_own_keys_{};
-    std::array<bool, SimdStreams::most> is_plain_{};  ///< a short message of whole blocks, without a Message
-    std::array<std::uint8_t, SimdStreams::most> place_ = in_order();
-    alignas(64) std::uint8_t chains_[SimdStreams::most * block_bytes];
-    alignas(64) std::uint8_t keys_[(max_rounds + 1) * SimdStreams::most * block_bytes];
+    std::array<bool, Most> has_own_keys_{};
+    std::array<bool, Most> is_plain_{};  ///< a short message of whole blocks, without a Message
+    std::array<std::uint8_t, Most> place_ = in_order();
+    alignas(64) std::uint8_t chains_[Most * block_bytes];
+    alignas(64) std::uint8_t keys_[Most == SimdStreams::most ? (max_rounds + 1) * Most * block_bytes : block_bytes];
     alignas(64) std::uint8_t idle_[4096];  ///< memory for lanes without a message, and for unused output
-    std::array<Message, SimdStreams::most> messages_;
+    std::array<Message, Most> messages_;
 
-    static std::array<std::uint8_t, SimdStreams::most> in_order() {
-        std::array<std::uint8_t, SimdStreams::most> places{};
+    static std::array<std::uint8_t, Most> in_order() {
+        std::array<std::uint8_t, Most> places{};
         for (std::size_t s = 0; s < places.size(); ++s) places[s] = static_cast<std::uint8_t>(s);
         return places;
     }
@@ -421,7 +427,14 @@ void run_serial(const SimdBatchKernels& kernels, std::span<const MessageGroup* c
     for (const auto& batch : batches) {
         if (batch.empty()) continue;
         note_stack_depth(of_a_kernel);
-        Streams(kernels, kind_of(batch.front()->mode), batch.front()->rounds()).run(batch);
+        const MessageGroup& first = *batch.front();
+        const StreamKind kind = kind_of(first.mode);
+        if (batch.size() == 1 && first.count == 1 && first.key != nullptr) {
+            Streams<single>(kernels, kind, first.rounds()).run(batch);
+        } else {
+            using All = Streams<SimdStreams::most>;  // too large for the stacks of small threads
+            std::allocate_shared<All>(WipingAllocator<All>(), kernels, kind, first.rounds())->run(batch);
+        }
     }
 }
 

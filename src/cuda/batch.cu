@@ -59,6 +59,11 @@ void BatchMemory::wipe(cudaStream_t stream) noexcept {
     for (const auto& other : others) other->wipe(stream);
 }
 
+void BatchMemory::may_free(bool may) noexcept {
+    side.may_free(may);
+    for (DeviceBuffer* const buffer : {&device_side, &scratch, &slots}) buffer->may_free(may);
+}
+
 void BatchMemory::release() noexcept {
     data.release();
     side.release();

@@ -35,6 +35,8 @@ struct BatchMemory {
     ~BatchMemory() { release(); }
     void wipe(cudaStream_t stream) noexcept;
     void release() noexcept;
+    /// Whether the memory of batches that are enqueued may be freed when it grows (GrowingBuffer::may_free).
+    void may_free(bool may) noexcept;
 };
 
 struct BatchContext {

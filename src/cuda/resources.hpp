@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "base/secret.hpp"
 #include "cuda/kernels/arrival.hpp"
@@ -127,14 +128,27 @@ public:
 
     /// Allocates `bytes` bytes for later use.
     void keep(std::size_t bytes) {
-        if (bytes > size_) {
-            // A buffer that has grown once may grow again, so more memory is allocated than requested.
-            const std::size_t wanted = size_ == 0 ? std::max(bytes, Kind::least) : bytes + bytes / 8;
+        if (bytes <= size_) return;
+        // A buffer that has grown once may grow again, so more memory is allocated than requested. With twice the size,
+        // all outgrown memory together is smaller than the buffer.
+        const std::size_t wanted = size_ == 0  ? std::max(bytes, Kind::least)
+                                   : may_free_ ? bytes + bytes / 8
+                                               : std::max(bytes, 2 * size_);
+        if (may_free_) {
             release();
-            check(Kind::allocate(reinterpret_cast<void**>(&pointer_), wanted), Kind::allocating);
-            size_ = wanted;
+        } else if (pointer_ != nullptr) {
+            outgrown_.push_back(pointer_);
+            wipe();
+            pointer_ = nullptr;
+            size_ = 0;
         }
+        check(Kind::allocate(reinterpret_cast<void**>(&pointer_), wanted), Kind::allocating);
+        size_ = wanted;
     }
+
+    /// Freeing memory waits for the device. With `may` false, a buffer that grows therefore keeps its old memory until
+    /// it grows again with `may` true, or is released.
+    void may_free(bool may) noexcept { may_free_ = may; }
 
     /// For device memory, `where` may be a stream; the wiping is then done in stream order.
     template <typename... Where>
@@ -144,6 +158,8 @@ public:
     }
 
     void release() noexcept {
+        for (std::uint8_t* const memory : outgrown_) Kind::free(memory);
+        outgrown_.clear();
         if (pointer_ == nullptr) return;
         wipe();
         Kind::free(pointer_);
@@ -155,6 +171,8 @@ private:
     std::uint8_t* pointer_ = nullptr;
     std::size_t size_ = 0;
     std::size_t used_ = 0;
+    bool may_free_ = true;
+    std::vector<std::uint8_t*> outgrown_;  ///< memory that has been wiped and is not used any more
 };
 
 struct OnDevice {

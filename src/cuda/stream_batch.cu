@@ -53,15 +53,17 @@ StreamBatches::Slot& StreamBatches::take(bool captured) {
             slot->by_event = false;
             slot->busy = false;
         }
-        // Growing a buffer frees memory, which waits for the device. A captured batch must not wait, so it gets a new
-        // slot.
-        if (captured && !slot->unused) continue;
+        // A captured batch may keep its slot for long, so it uses none that other batches have allocated.
+        if (captured && !slot->for_graphs) continue;
         if (!slot->busy.exchange(true)) {
-            slot->unused = false;
+            slot->memory.may_free(!captured);  // a captured batch must not wait for the device
             return *slot;
         }
     }
-    return *slots_.emplace_back(std::make_unique<Slot>());
+    Slot& slot = *slots_.emplace_back(std::make_unique<Slot>());
+    slot.for_graphs = captured;
+    slot.memory.may_free(!captured);
+    return slot;
 }
 
 void StreamBatches::let_go(void* slot) noexcept {
@@ -77,14 +79,12 @@ void StreamBatches::let_go_with(cudaGraph_t graph, Slot& slot) {
                   &object, &slot, [](void* its) { let_go(its); }, 1, cudaUserObjectNoDestructorSync),
               "creating a graph's object");
     } catch (...) {
-        slot.unused = true;
         let_go(&slot);
         throw;
     }
     try {
         check(cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove), "passing an object to a graph");
     } catch (...) {
-        slot.unused = true;
         try_to(cudaUserObjectRelease(object, 1));  // which releases the slot
         throw;
     }

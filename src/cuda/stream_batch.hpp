@@ -15,8 +15,8 @@
 namespace warpaes::cuda {
 
 /// There is one object per device. A batch owns its memory until the stream reaches the batch's end; then the next
-/// batch reuses the memory. If the stream is being captured, the graph owns the memory until the graph is destroyed.
-/// Thread-safe.
+/// batch reuses the memory. If the stream is being captured, the graph owns the memory until the graph is destroyed;
+/// then the next captured batch, or any other batch, reuses it. Thread-safe.
 class StreamBatches {
 public:
     StreamBatches() { keep_some(); }
@@ -30,14 +30,14 @@ private:
         BatchMemory memory;
         std::atomic<bool> busy{true};
         std::atomic<bool> by_event{false};  ///< whether the slot becomes free when `memory.done` has completed
-        std::atomic<bool> unused{false};    ///< whether none of the slot's buffers has been reserved
+        bool for_graphs = false;            ///< whether the slot was created for a captured batch
     };
     /// Allocates memory for the first batch of few messages, if the device has any memory left.
     void keep_some() noexcept;
     [[nodiscard]] Slot& take(bool captured);
     /// Called when the stream reaches the batch's end, or when the graph is destroyed. Must not call CUDA.
     static void let_go(void* slot) noexcept;
-    /// Passes an unused slot to a graph, or releases the slot if the graph does not accept it.
+    /// Passes a slot to a graph, or releases the slot if the graph does not accept it.
     static void let_go_with(cudaGraph_t graph, Slot& slot);
 
     std::mutex mutex_;

@@ -43,6 +43,10 @@ void operator delete(void* memory, std::align_val_t) noexcept {
     std::free(memory);
 }
 
+void operator delete(void* memory, std::size_t, std::align_val_t alignment) noexcept {
+    ::operator delete(memory, alignment);  // AddressSanitizer's function accepts only memory of its own allocator
+}
+
 namespace warpaes::test {
 namespace {
 

@@ -172,6 +172,29 @@ class Choices(Trust):
         self.assertFalse(self.out.exists() and self.files(self.out))
         self.assertTrue(self.opens(self.keyset, "a"))
 
+    def test_text_that_cannot_be_encoded(self) -> None:
+        """JSON can contain half of a surrogate pair, which UTF-8 cannot encode."""
+        self.put(a="1")
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        path = self.target / manifest.NAME
+        good = path.read_bytes()
+        text = good.partition(b"\n")[0]
+        roots = {"code": text + b"\n" + json.dumps({"hmac_sha256": "\ud800"}).encode() + b"\n"}
+        changes = {
+            "dataset": lambda root: root.update(dataset="\ud800"),
+            "key": lambda root: root["manifest_key"].update(key_id="\ud800"),
+        }
+        for name, change in changes.items():
+            self.alter_root(change)
+            roots[name] = path.read_bytes()
+            path.write_bytes(good)
+        for name, root in roots.items():
+            path.write_bytes(root)
+            for command in ("verify", "status"):
+                with self.subTest(name, command=command):
+                    said = refusal(command, "-k", self.key, self.target)
+                    self.assertIn(f"{manifest.NAME} is not a warpaes bulk manifest", said)
+
     def test_a_manifest_key_of_another_dataset(self) -> None:
         """The attacker plants a key that the same keyset wrapped for a different dataset."""
         self.put(a="1")
@@ -645,6 +668,14 @@ class Records(Trust):
                 path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
                 self.assertEqual(bulk(*how)[0], 0)
         self.assertEqual(outside.read_text(), "content")
+
+    def test_records_that_cannot_be_decoded(self) -> None:
+        """The error names the file of the record, also if its text cannot be decoded."""
+        good = {"key_id": "1", "template": "AES256_GCM_HKDF_4KB", "wrapped": "AAAA"}
+        self.assertEqual(keys.parse_records(json.dumps(good), "place"), [good])
+        for change in ({"key_id": "\ud800"}, {"wrapped": "A"}, {"wrapped": "\u00e9"}, {"wrapped": "\ud800"}):
+            with self.subTest(change), self.assertRaisesRegex(storage.PermanentError, "^place does not contain"):
+                keys.parse_records(json.dumps([good, good | change]), "place")
 
     def test_a_record_of_who_may_only_wrap(self) -> None:
         """The attacker, like a producer with access to a key manager, can create any record but cannot sign it."""

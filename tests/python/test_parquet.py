@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import datetime
+import importlib
 import io
 import itertools
 import json
@@ -13,6 +14,7 @@ import os
 import pathlib
 import pickle
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -314,6 +316,23 @@ class ColumnChunks(unittest.TestCase):
 
     def setUp(self):
         self.device = "cuda" if any(one["name"] == "cuda" and one["usable"] for one in warpaes.backends()) else "cpu"
+
+    def test_a_child_of_fork(self):
+        """A child cannot use the parent's page-locked memory and threads, and its locks may be held during the fork."""
+        _device = importlib.import_module("warpaes.parquet._device")
+        with wp.open(io.BytesIO(written()), KEY) as view:
+            expected = [content(span) for span in view.column_chunks(device="cpu")]
+            with _device._staging._lock, _device._threads._lock:
+                child = os.fork()
+                if child == 0:
+                    signal.alarm(20)
+                    status = 1
+                    try:
+                        status = [content(span) for span in view.column_chunks(device="cpu")] != expected
+                    finally:
+                        os._exit(status)
+            self.assertEqual(os.waitpid(child, 0)[1], 0)
+            self.assertEqual([content(span) for span in view.column_chunks(device="cpu")], expected)
 
     def test_spans(self):
         for algorithm, dictionary in itertools.product(("AES_GCM_V1", "AES_GCM_CTR_V1"), (True, False)):
@@ -759,6 +778,15 @@ class Rewritten(unittest.TestCase):
             theirs = factory.file_decryption_properties(pe.KmsConnectionConfig(), pe.DecryptionConfiguration())
             got = pq.ParquetFile(io.BytesIO(out.getvalue()), decryption_properties=theirs).read()
             self.assertTrue(got.equals(table()))
+
+    def test_key_material_that_cannot_be_encoded(self):
+        """Key metadata of the footer is not authenticated, and JSON can contain half of a surrogate pair."""
+        for field in ("masterKeyID", "wrappedDEK"):
+            material = {"keyMaterialType": "PKMT1", "masterKeyID": "foot", "wrappedDEK": "AAAA", field: "\ud800"}
+            out = io.BytesIO()
+            wp.write_table(table(), out, wp.Encryption(KEY, footer_key_metadata=json.dumps(material).encode()))
+            with self.subTest(field), self.assertRaisesRegex(FormatError, f"'{field}' cannot be encoded"):
+                read(out.getvalue(), wp.KeyMaterial(Kms()))
 
     def test_rekeyed_and_decrypted(self):
         other = b"another key, 16B"

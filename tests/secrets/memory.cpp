@@ -192,6 +192,13 @@ void look_for(Bytes bytes, const std::string& name) {
     a.first[hash] = static_cast<std::uint16_t>(a.patterns);
 }
 
+void look_for_nothing() {
+    Arena& a = arena();
+    a.patterns = 0;
+    std::ranges::fill(a.filter, 0);
+    std::ranges::fill(a.first, std::uint16_t{0});
+}
+
 bool apart(const std::function<void()>& work) {
     (void)arena();
     const pid_t child = fork();

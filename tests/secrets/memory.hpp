@@ -19,6 +19,9 @@ std::uint8_t* own(std::size_t bytes);
 /// Adds a pattern of 8 to 64 bytes to all later searches.
 void look_for(Bytes bytes, const std::string& name);
 
+/// Removes all patterns.
+void look_for_nothing();
+
 /// Calls `work` in a separate process, so that `work` leaves no data in this process. Returns false on failure.
 bool apart(const std::function<void()>& work);
 

@@ -375,7 +375,13 @@ def is_record(found: Any) -> bool:
         return False
     names = ["key_id", "template", "wrapped", *(BOUND if "dataset" in found else ())]
     known = [*Keyset.templates(), *PARQUET_TEMPLATES]
-    return all(isinstance(found.get(name), str) for name in names) and found["template"] in known
+    if not all(isinstance(found.get(name), str) for name in names) or found["template"] not in known:
+        return False
+    try:
+        base64.b64decode(found["wrapped"], validate=True)
+    except ValueError:
+        return False
+    return found["key_id"].isascii()  # half of a surrogate pair cannot be encoded
 
 
 def record_name(key_id: str) -> str:

@@ -240,7 +240,8 @@ class Manifest:
                     f"{place} has the unsupported version {root['format']!r:.60}; use the warpaes version that wrote it"
                 )
             dataset, held, found = root["dataset"], root["manifest_key"], json.loads(code)["hmac_sha256"]
-            if not all(isinstance(each, str) for each in (dataset, held["key_id"], held["wrapped"], found)):
+            texts = (dataset, held["key_id"], held["wrapped"], found)
+            if not all(isinstance(each, str) and each.isascii() for each in texts):
                 raise ValueError
             if code != _code_line(found):
                 raise ValueError

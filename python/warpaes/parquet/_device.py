@@ -103,26 +103,32 @@ class _Staging:
                 self._free.append(memory)
 
 
-_staging = _Staging()
-
-
 class _Threads:
     """A pool of threads that is reused, because each thread has its own stream on a device, and creating a stream takes
     long."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: tuple[int, concurrent.futures.ThreadPoolExecutor] | None = None
+        self._kept: concurrent.futures.ThreadPoolExecutor | None = None
 
     def pool(self) -> concurrent.futures.ThreadPoolExecutor:
-        """Return the threads of this process. A child of ``fork`` has separate threads."""
+        """Return the threads of this process."""
         with self._lock:
-            if self._kept is None or self._kept[0] != os.getpid():
-                self._kept = os.getpid(), concurrent.futures.ThreadPoolExecutor(_MOST_THREADS, "warpaes")
-            return self._kept[1]
+            if self._kept is None:
+                self._kept = concurrent.futures.ThreadPoolExecutor(_MOST_THREADS, "warpaes")
+            return self._kept
 
 
-_threads = _Threads()
+_staging, _threads = _Staging(), _Threads()
+
+
+def _after_fork() -> None:
+    """Forget the parent's memory and threads, which a child cannot use, and the locks, which a thread may hold."""
+    global _staging, _threads
+    _staging, _threads = _Staging(), _Threads()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _padded(size: int) -> int:

@@ -103,6 +103,10 @@ def _text(material: dict[str, Any], name: str) -> str:
     value = material.get(name)
     if not isinstance(value, str):
         raise FormatError(f"key material: '{name}' is missing or is not a string")
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # JSON can contain half of a surrogate pair
+        raise FormatError(f"key material: '{name}' cannot be encoded as UTF-8") from None
     return value
 
 
