@@ -1,12 +1,18 @@
 // Compares batches on one core with Intel's Multi-Buffer Crypto for IPsec (ipsec-mb): messages of 64 bytes to 16 KiB,
 // under one key and under many keys. Each message has its own IV. Prints a table, and writes the measurements as JSON.
 //
-//     batch_peer [--mode LIST] [--size LIST] [--keys LIST] [--bits LIST] [--mib N] [--rounds N] [--json FILE]
+//     batch_peer [--mode LIST] [--size LIST] [--keys LIST] [--order LIST] [--bits LIST] [--mib N] [--rounds N]
+//                [--json FILE]
+//
+// Adjacent messages share a key. With `--order random`, each message uses a random key, and each message of warpaes is
+// an entry. With `--keys each`, each message has a key of 16 or 32 bytes that is used only once, and the time includes
+// the expansion of the keys.
 //
 // `--mib` sets the size of a batch's text (default: 1, which fits in a second-level cache). ipsec-mb is used through
 // each interface that supports the mode: bursts of the maximum number of jobs, the job queue, and the function for a
-// single GCM message. Its keys are expanded in advance, and its fastest interface counts. All outputs and tags are
-// compared. The subjects take turns, and the best turn counts, because the machine may have other work.
+// single GCM message. Keys that several messages share are expanded in advance, and its fastest interface counts. All
+// outputs and tags are compared. The subjects take turns, and the best turn counts, because the machine may have other
+// work.
 #include <intel-ipsec-mb.h>
 #include <sched.h>
 #include <warpaes/warpaes.h>
@@ -37,11 +43,15 @@ struct Case {
     bool encrypt;
     unsigned bits;
     std::size_t bytes, messages, keys;
+    bool random = false;  ///< the order of the keys
+    bool raw = false;     ///< each message has a key that is not expanded
     [[nodiscard]] bool gcm() const { return mode == "gcm"; }
     [[nodiscard]] std::uint32_t iv_bytes() const { return gcm() ? 12 : 16; }
     [[nodiscard]] std::size_t stride() const { return (bytes + 15) / 16 * 16; }
-    /// Adjacent messages share a key.
-    [[nodiscard]] std::size_t key_of(std::size_t message) const { return message * keys / messages; }
+    [[nodiscard]] std::size_t key_of(std::size_t message) const {
+        if (!random) return message * keys / messages;
+        return (message * 0x9e3779b97f4a7c15U >> 40) % keys;
+    }
 };
 
 struct Data {
@@ -70,10 +80,12 @@ struct Subject {
 class Warpaes {
 public:
     Warpaes(const Case& c, Data& d) : engine_(nullptr, 1) {
-        for (std::size_t k = 0, first = 0; k < c.keys; ++k) {
+        for (std::size_t k = 0; !c.raw && k < c.keys; ++k) {
             check(warpaes_key_create(&d.keys[32 * k], c.bits / 8, &keys_.emplace_back()));
-            std::size_t end = first;
-            while (end < c.messages && c.key_of(end) == k) ++end;
+        }
+        for (std::size_t first = 0; first < c.messages;) {
+            std::size_t end = first + 1;
+            while (end < c.messages && (c.raw || c.key_of(end) == c.key_of(first))) ++end;
             const auto part = [&](std::vector<std::uint8_t>& all, std::size_t stride) {
                 return warpaes_elements{{.pointer = all.data() + first * stride}, stride};
             };
@@ -92,8 +104,13 @@ public:
                 e.tag = part(d.tags, tag_bytes);
                 e.tag_len = tag_bytes;
             }
-            e.key = keys_.back();
-            if (e.count != 0) entries_.push_back(e);
+            if (c.raw) {
+                e.keys = part(d.keys, 32);
+                e.key_len = c.bits / 8;
+            } else {
+                e.key = keys_[c.key_of(first)];
+            }
+            entries_.push_back(e);
             first = end;
         }
     }
@@ -128,16 +145,14 @@ IMB_MGR* manager() {
 
 class Ipsec {
 public:
-    Ipsec(const Case& c, Data& d) : c_(c), d_(d), m_(manager()), gcm_(c.gcm() ? c.keys : 0), keys_(c.keys) {
-        for (std::size_t k = 0; k < c.keys; ++k) {
-            const std::uint8_t* const key = &d.keys[32 * k];
-            if (c.gcm()) {
-                c.bits == 128 ? IMB_AES128_GCM_PRE(m_, key, &gcm_[k]) : IMB_AES256_GCM_PRE(m_, key, &gcm_[k]);
-            } else {
-                c.bits == 128 ? IMB_AES_KEYEXP_128(m_, key, keys_[k].encrypt, keys_[k].decrypt)
-                              : IMB_AES_KEYEXP_256(m_, key, keys_[k].encrypt, keys_[k].decrypt);
-            }
-        }
+    Ipsec(const Case& c, Data& d)
+        : c_(c),
+          d_(d),
+          m_(manager()),
+          slots_(c.raw ? IMB_MAX_BURST_SIZE : c.keys),
+          gcm_(c.gcm() ? slots_ : 0),
+          keys_(slots_) {
+        for (std::size_t k = 0; !c.raw && k < c.keys; ++k) expand(k);
         for (std::size_t i = 0; i < c.messages; ++i) fill(jobs_.emplace_back(), i);
     }
 
@@ -145,6 +160,7 @@ public:
     void burst() {
         for (std::size_t first = 0; first < c_.messages;) {
             const auto n = static_cast<std::uint32_t>(std::min<std::size_t>(IMB_MAX_BURST_SIZE, c_.messages - first));
+            for (std::size_t i = first; c_.raw && i < first + n; ++i) expand(i);
             if (!c_.gcm()) {
                 const auto direction = c_.encrypt ? IMB_DIR_ENCRYPT : IMB_DIR_DECRYPT;
                 const auto done =
@@ -177,7 +193,8 @@ public:
         const auto crypt = c_.bits == 128 ? (c_.encrypt ? m_->gcm128_enc : m_->gcm128_dec)
                                           : (c_.encrypt ? m_->gcm256_enc : m_->gcm256_dec);
         for (std::size_t i = 0; i < c_.messages; ++i) {
-            crypt(&gcm_[c_.key_of(i)], &context_, &d_.output[i * c_.stride()], &d_.input[i * c_.stride()], c_.bytes,
+            if (c_.raw) expand(i);
+            crypt(&gcm_[slot_of(i)], &context_, &d_.output[i * c_.stride()], &d_.input[i * c_.stride()], c_.bytes,
                   &d_.ivs[16 * i], &d_.aad[16 * i], aad_bytes, &d_.tags[tag_bytes * i], tag_bytes);
         }
     }
@@ -186,8 +203,22 @@ private:
     struct alignas(64) Key {
         std::uint32_t encrypt[60], decrypt[60];
     };
+    [[nodiscard]] std::size_t slot_of(std::size_t message) const {
+        return c_.raw ? message % slots_ : c_.key_of(message);
+    }
+    /// Expands key `k` into its slot.
+    void expand(std::size_t k) {
+        const std::uint8_t* const key = &d_.keys[32 * k];
+        const std::size_t slot = k % slots_;
+        if (c_.gcm()) {
+            c_.bits == 128 ? IMB_AES128_GCM_PRE(m_, key, &gcm_[slot]) : IMB_AES256_GCM_PRE(m_, key, &gcm_[slot]);
+        } else {
+            c_.bits == 128 ? IMB_AES_KEYEXP_128(m_, key, keys_[slot].encrypt, keys_[slot].decrypt)
+                           : IMB_AES_KEYEXP_256(m_, key, keys_[slot].encrypt, keys_[slot].decrypt);
+        }
+    }
     void fill(IMB_JOB& job, std::size_t i) {
-        const std::size_t k = c_.key_of(i);
+        const std::size_t k = slot_of(i);
         job.cipher_direction = c_.encrypt ? IMB_DIR_ENCRYPT : IMB_DIR_DECRYPT;
         job.chain_order = c_.encrypt ? IMB_ORDER_CIPHER_HASH : IMB_ORDER_HASH_CIPHER;
         job.cipher_mode = c_.gcm() ? IMB_CIPHER_GCM : c_.mode == "cbc" ? IMB_CIPHER_CBC : IMB_CIPHER_CNTR;
@@ -214,6 +245,7 @@ private:
     const Case& c_;
     Data& d_;
     IMB_MGR* m_;
+    std::size_t slots_;  ///< number of expanded keys
     std::vector<gcm_key_data> gcm_;
     std::vector<Key> keys_;
     std::vector<IMB_JOB> jobs_;
@@ -237,7 +269,7 @@ std::vector<Subject> measure(const Case& c, unsigned rounds) {
     Warpaes ours(c, d);
     Ipsec peer(c, d);
     std::vector<Subject> all{{"warpaes", [&] { ours.run(); }}, {"ipsec-mb burst", [&] { peer.burst(); }}};
-    all.push_back({"ipsec-mb jobs", [&] { peer.jobs(); }});
+    if (!c.raw) all.push_back({"ipsec-mb jobs", [&] { peer.jobs(); }});  // whose queue would outlive the key slots
     if (c.gcm()) all.push_back({"ipsec-mb one by one", [&] { peer.one_by_one(); }});
     std::vector<std::uint8_t> output, tags;
     std::vector<unsigned> calls;
@@ -282,7 +314,8 @@ void stay_here() {
 }
 
 int run(int argc, char** argv) {
-    std::string modes = "ctr,cbc,gcm", sizes = "64,256,1024,1504,4096,16384", keys = "1,64", bits = "128,256", json;
+    std::string modes = "ctr,cbc,gcm", sizes = "64,256,1024,1504,4096,16384", keys = "1,64", bits = "128,256",
+                orders = "adjacent", json;
     std::size_t mib = 1, rounds = 40;
     for (int i = 1; i + 1 < argc; i += 2) {
         const std::string name = argv[i], value = argv[i + 1];
@@ -292,6 +325,8 @@ int run(int argc, char** argv) {
             sizes = value;
         } else if (name == "--keys") {
             keys = value;
+        } else if (name == "--order") {
+            orders = value;
         } else if (name == "--bits") {
             bits = value;
         } else if (name == "--json") {
@@ -310,45 +345,53 @@ int run(int argc, char** argv) {
                                                                [](std::FILE* f) { return std::fclose(f); });
     expect(json.empty() || file != nullptr, "--json: cannot write " + json);
     if (file != nullptr) std::fprintf(file.get(), "{\"ipsec_mb\": \"%s\", \"rows\": [", imb_get_version_str());
-    std::printf("One core, GB/s, and how many times as fast warpaes is.\n%-16s %7s %9s %6s %8s %9s %6s\n", "", "bytes",
-                "messages", "keys", "warpaes", "ipsec-mb", "x");
+    std::printf("One core, GB/s, and how many times as fast warpaes is.\n%-16s %7s %9s %6s %-8s %8s %9s %6s\n", "",
+                "bytes", "messages", "keys", "order", "warpaes", "ipsec-mb", "x");
     bool first = true;
+    const auto write = [&](const Case& c, const std::string& keys_text, const std::string& order,
+                           const std::vector<Subject>& all) {
+        double peer = 1e9;
+        for (const Subject& one : all) {
+            if (&one != &all.front()) peer = std::min(peer, one.seconds);
+            if (file == nullptr) continue;
+            std::fprintf(file.get(),
+                         "%s\n {\"subject\": \"%s\", \"mode\": \"%s\", \"direction\": \"%s\", "
+                         "\"key_bits\": %u, \"bytes\": %zu, \"messages\": %zu, \"keys\": %zu, \"order\": \"%s\", "
+                         "\"raw_keys\": %s, \"best_us\": %.3f}",
+                         first ? "" : ",", one.name, c.mode.c_str(), c.encrypt ? "encrypt" : "decrypt", c.bits, c.bytes,
+                         c.messages, c.keys, order.c_str(), c.raw ? "true" : "false", 1e6 * one.seconds);
+            first = false;
+        }
+        const auto rate = [&](double s) { return static_cast<double>(c.bytes * c.messages) / s / 1e9; };
+        const double ours = all.front().seconds;
+        std::printf("%s-%u %s %7zu %9zu %6s %-8s %8.2f %9.2f %6.2f\n", c.mode.c_str(), c.bits,
+                    c.encrypt ? "encrypt" : "decrypt", c.bytes, c.messages, keys_text.c_str(), order.c_str(),
+                    rate(ours), rate(peer), peer / ours);
+        std::fflush(stdout);
+    };
     for (const std::string& mode : split(modes)) {
         expect(mode == "ctr" || mode == "cbc" || mode == "gcm", "--mode: '" + mode + "' is not ctr, cbc or gcm");
         for (const bool encrypt : {true, false}) {
             if (mode == "ctr" && !encrypt) continue;
             for (const std::string& b : split(bits))
-                for (const std::string& k : split(keys))
-                    for (const std::string& n : split(sizes)) {
-                        const std::size_t bytes = number("--size", n);
-                        Case c{mode,
-                               encrypt,
-                               static_cast<unsigned>(number("--bits", b)),
-                               bytes,
-                               std::max<std::size_t>((mib << 20) / bytes, 64),
-                               number("--keys", k)};
-                        c.keys = std::min(c.keys, c.messages);
-                        if (mode == "cbc" && bytes % 16 != 0) continue;
-                        const std::vector<Subject> all = measure(c, static_cast<unsigned>(rounds));
-                        double peer = 1e9;
-                        for (const Subject& one : all) {
-                            if (&one != &all.front()) peer = std::min(peer, one.seconds);
-                            if (file == nullptr) continue;
-                            std::fprintf(file.get(),
-                                         "%s\n {\"subject\": \"%s\", \"mode\": \"%s\", \"direction\": \"%s\", "
-                                         "\"key_bits\": %u, \"bytes\": %zu, \"messages\": %zu, \"keys\": %zu, "
-                                         "\"best_us\": %.3f}",
-                                         first ? "" : ",", one.name, mode.c_str(), encrypt ? "encrypt" : "decrypt",
-                                         c.bits, bytes, c.messages, c.keys, 1e6 * one.seconds);
-                            first = false;
+                for (const std::string& order : split(orders))
+                    for (const std::string& k : split(keys))
+                        for (const std::string& n : split(sizes)) {
+                            const std::size_t bytes = number("--size", n);
+                            Case c{mode,
+                                   encrypt,
+                                   static_cast<unsigned>(number("--bits", b)),
+                                   bytes,
+                                   std::max<std::size_t>((mib << 20) / bytes, 64),
+                                   0};
+                            expect(order == "adjacent" || order == "random",
+                                   "--order: '" + order + "' is not adjacent or random");
+                            c.raw = k == "each";
+                            c.random = order == "random" && !c.raw;
+                            c.keys = c.raw ? c.messages : std::min(number("--keys", k), c.messages);
+                            if (mode == "cbc" && bytes % 16 != 0) continue;
+                            write(c, k, order, measure(c, static_cast<unsigned>(rounds)));
                         }
-                        const auto rate = [&](double s) { return static_cast<double>(bytes * c.messages) / s / 1e9; };
-                        const double ours = all.front().seconds;
-                        std::printf("%s-%u %s %7zu %9zu %6zu %8.2f %9.2f %6.2f\n", mode.c_str(), c.bits,
-                                    encrypt ? "encrypt" : "decrypt", bytes, c.messages, c.keys, rate(ours), rate(peer),
-                                    peer / ours);
-                        std::fflush(stdout);
-                    }
         }
     }
     if (file != nullptr) std::fprintf(file.get(), "\n]}\n");

@@ -165,6 +165,10 @@ public:
     /// its own device.
     virtual void run(std::span<const MessageGroup> groups) = 0;
     void run(const MessageGroup& group) { run({&group, 1}); }
+    /// Processes groups in host memory that have the form of `form`, which has a key for all messages and is not itself
+    /// processed. `form.failed`, if not null, is the byte of the first message of the first group; the bytes of all
+    /// messages follow.
+    virtual void run_alike(const MessageGroup& form, std::span<const AlikeGroup> groups);
 
     /// Overwrites the first `bytes` bytes of both staging buffers, and all data of earlier runs on a device.
     virtual void wipe_staging(std::size_t bytes) noexcept {

@@ -41,6 +41,30 @@ MessageGroup MessageGroup::slice(std::uint64_t first, std::uint64_t n) const {
     return part;
 }
 
+MessageGroup MessageGroup::with(const AlikeGroup& other) const {
+    MessageGroup group = *this;
+    const auto move = [](Elements& elements, std::uint8_t* to) {
+        if (elements.first != nullptr) elements.first = to;
+    };
+    move(group.input, other.input);
+    move(group.output, other.output);
+    move(group.iv, other.iv);
+    move(group.aad, other.aad);
+    move(group.tag, other.tag);
+    group.key = other.key;
+    return group;
+}
+
+void Lane::run_alike(const MessageGroup& form, std::span<const AlikeGroup> groups) {
+    std::vector<MessageGroup> all;
+    all.reserve(groups.size());
+    for (const AlikeGroup& group : groups) {
+        MessageGroup& g = all.emplace_back(form.with(group));
+        if (g.failed != nullptr) g.failed += form.count * (all.size() - 1);
+    }
+    run(all);
+}
+
 MessageGroup stretch_of(Mode mode, Direction direction, const ExpandedKey& key, const Block& chain,
                         const std::uint8_t* input, std::uint8_t* output, std::uint64_t length) {
     return {.mode = mode,

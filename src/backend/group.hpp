@@ -25,6 +25,17 @@ struct Elements {
     [[nodiscard]] Elements from(std::uint64_t i) const noexcept { return {at(i), stride}; }
 };
 
+/// The addresses and the key of a group that otherwise equals another group, its form. Items that the form does not
+/// have are ignored.
+struct AlikeGroup {
+    std::uint8_t* input;
+    std::uint8_t* output;
+    std::uint8_t* iv;
+    std::uint8_t* aad;
+    std::uint8_t* tag;
+    const ExpandedKey* key;
+};
+
 /// `count` messages of the same shape (mode, direction and lengths), with key, IV, associated data, data and tag at
 /// equal distances. A single message is a group with a count of 1. So is a stretch of a longer message, whose `iv` is
 /// the chaining value before the stretch: IV, counter, or previous ciphertext (for CFB8 and CFB1 the shift register).
@@ -94,6 +105,8 @@ struct MessageGroup {
     /// Returns messages [first, first + n) of the group.
     [[nodiscard]] MessageGroup slice(std::uint64_t first, std::uint64_t n) const;
     [[nodiscard]] int rounds() const noexcept;
+    /// Returns a group with the form of this group, which has one key for all messages. `failed` stays the same.
+    [[nodiscard]] MessageGroup with(const AlikeGroup& other) const;
 };
 
 /// From this length onwards, a message's input and output together do not fit in the last-level cache, or in one

@@ -36,19 +36,31 @@ SimdMessages messages_of(const MessageGroup& g) {
             .beyond_caches = g.beyond_caches};
 }
 
-/// Processes messages that share a key.
-void run_vectorised(const SimdBatchKernels& kernels, const MessageGroup& g) {
+/// The messages of a group whose messages share a key, without the key.
+SimdMessages messages_of_one_key(const MessageGroup& g) {
     SimdMessages run = messages_of(g);
-    run.keys = reinterpret_cast<const std::uint8_t*>(g.key->round_keys(g.mode, g.direction).words.data());
-    if (g.mode == Mode::ctr && g.length >= first_round_ctr_bytes && !g.beyond_caches &&
-        g.count * g.length >= worth_loading_first_round) {
-        const FirstRound* const table = g.key->first_round_if_worth(g.count * g.length);
-        if (table != nullptr) run.first_round = reinterpret_cast<const std::uint8_t*>(table->columns.data());
-    }
     if (g.mode == Mode::ecb && g.input.stride == g.length && g.output.stride == g.length) {
         run.length *= run.count;  // the adjacent lanes process a single message
         run.count = 1;
     }
+    return run;
+}
+
+/// Sets the key of `run`, which contains the messages of a group of the form of `form`.
+void set_key(SimdMessages& run, const MessageGroup& form, const ExpandedKey& key) {
+    run.keys = reinterpret_cast<const std::uint8_t*>(key.round_keys(form.mode, form.direction).words.data());
+    run.first_round = nullptr;
+    if (form.mode == Mode::ctr && form.length >= first_round_ctr_bytes && !form.beyond_caches &&
+        form.count * form.length >= worth_loading_first_round) {
+        const FirstRound* const table = key.first_round_if_worth(form.count * form.length);
+        if (table != nullptr) run.first_round = reinterpret_cast<const std::uint8_t*>(table->columns.data());
+    }
+}
+
+/// Processes messages that share a key.
+void run_vectorised(const SimdBatchKernels& kernels, const MessageGroup& g) {
+    SimdMessages run = messages_of_one_key(g);
+    set_key(run, g, *g.key);
     kernels.run_messages(run);
 }
 
@@ -120,6 +132,38 @@ void run_batch(StretchLane& lane, const SimdBatchKernels& kernels, ShortGcmFunct
     }
     if (!with_own_keys.empty()) run_with_own_keys(kernels, with_own_keys);
     if (!streams.empty()) run_serial(kernels, streams);
+}
+
+void run_alike_groups(StretchLane& lane, const SimdBatchKernels& kernels, ShortGcmFunction short_gcm,
+                      const MessageGroup& form, std::span<const AlikeGroup> groups) {
+    const bool is_gcm = GcmBatch::takes(form);
+    if (is_stream(form.mode, form.direction) || (!is_gcm && !is_vectorised(form.mode, form.direction))) {
+        return lane.Lane::run_alike(form, groups);
+    }
+    note_stack_depth(4096);
+    if (!is_gcm && form.length == 0) return;
+    SimdMessages run = is_gcm ? SimdMessages{} : messages_of_one_key(form);
+    std::vector<MessageGroup> without_tables;
+    const std::uint64_t blocks = blocks_of(form.length) + 2;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        const AlikeGroup& group = groups[i];
+        if (i + 1 < groups.size()) groups[i + 1].key->prefetch(form.mode, blocks);
+        if (is_gcm) {
+            std::uint8_t* const failed = form.failed == nullptr ? nullptr : form.failed + i * form.count;
+            if (run_gcm_with_tables(short_gcm, form, group, failed)) continue;
+            without_tables.push_back(form.with(group));
+            without_tables.back().failed = failed;
+        } else {
+            run.input = group.input;
+            run.output = group.output;
+            run.iv = group.iv;
+            set_key(run, form, *group.key);
+            kernels.run_messages(run);
+        }
+    }
+    std::vector<const MessageGroup*> with_own_keys;
+    for (const MessageGroup& g : without_tables) with_own_keys.push_back(&g);
+    if (!with_own_keys.empty()) run_with_own_keys(kernels, with_own_keys);
 }
 
 }  // namespace warpaes::cpu

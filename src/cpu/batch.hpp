@@ -45,6 +45,9 @@ private:
 /// Processes a group with the tables of its key. Returns false if the group needs another function, or if the key has
 /// no tables and has processed too little text to justify computing them.
 [[nodiscard]] bool run_gcm_with_tables(ShortGcmFunction short_gcm, const MessageGroup& group);
+/// As above, for a group with the form of `form`. `failed` is null or the byte of the group's first message.
+[[nodiscard]] bool run_gcm_with_tables(ShortGcmFunction short_gcm, const MessageGroup& form, const AlikeGroup& group,
+                                       std::uint8_t* failed);
 
 /// Whether run_serial() processes messages of this kind: CBC, CFB128 and OFB encryption, OFB decryption, CMAC and CCM.
 [[nodiscard]] bool is_stream(Mode mode, Direction direction);
@@ -52,6 +55,10 @@ private:
 /// Processes all messages of groups for which is_stream() is true, as many at once as the vectors have lanes. A lane
 /// that has finished its message starts the next message.
 void run_serial(const SimdBatchKernels& kernels, std::span<const MessageGroup* const> groups);
+
+/// As Lane::run_alike().
+void run_alike_groups(StretchLane& lane, const SimdBatchKernels& kernels, ShortGcmFunction short_gcm,
+                      const MessageGroup& form, std::span<const AlikeGroup> groups);
 
 /// `short_gcm` is the function for a single short GCM message.
 void run_batch(StretchLane& lane, const SimdBatchKernels& kernels, ShortGcmFunction short_gcm,

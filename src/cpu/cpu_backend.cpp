@@ -62,6 +62,10 @@ public:
         if (one_by_one || functions_.run_batch == nullptr) return run_one_by_one(groups);
         functions_.run_batch(*this, groups);
     }
+    void run_alike(const MessageGroup& form, std::span<const AlikeGroup> groups) override {
+        if (functions_.run_alike == nullptr) return Lane::run_alike(form, groups);
+        functions_.run_alike(*this, form, groups);
+    }
 
 private:
     CpuFunctions functions_;

@@ -17,12 +17,16 @@ using ShortFunctions = ShortFunction (*)(Mode, Direction, int rounds) noexcept;
 /// Processes groups of many messages for the lane.
 using BatchFunction = void (*)(StretchLane&, std::span<const MessageGroup>);
 
+/// As Lane::run_alike().
+using AlikeFunction = void (*)(StretchLane&, const MessageGroup& form, std::span<const AlikeGroup>);
+
 struct CpuFunctions {
     RunFunction run = nullptr;
     GcmFunction run_gcm = nullptr;
     ShortFunctions short_function = nullptr;
     BatchFunction run_batch = nullptr;  ///< null: messages are processed one after another
     GcmSivFunction gcm_siv = nullptr;
+    AlikeFunction run_alike = nullptr;  ///< null: as other groups
 };
 
 class CpuBackend final : public Backend {

@@ -82,31 +82,42 @@ void GcmBatch::run(const MessageGroup& g) {
 }
 
 bool run_gcm_with_tables(ShortGcmFunction short_gcm, const MessageGroup& g) {
-    const bool is_far = g.direction == Direction::encrypt && g.beyond_caches && g.length >= least_far;
-    if (g.key == nullptr || g.iv_length != gcm_nonce_bytes || is_far ||
-        g.key->hash_key_if_worth(g.count * (g.length + least_message)) == nullptr) {
+    if (g.key == nullptr) return false;
+    const AlikeGroup same{g.input.first, g.output.first, g.iv.first, g.aad.first, g.tag.first, g.key};
+    return run_gcm_with_tables(short_gcm, g, same, g.failed);
+}
+
+bool run_gcm_with_tables(ShortGcmFunction short_gcm, const MessageGroup& form, const AlikeGroup& group,
+                         std::uint8_t* failed) {
+    const ExpandedKey& key = *group.key;
+    const bool is_far = form.direction == Direction::encrypt && form.beyond_caches && form.length >= least_far;
+    if (form.iv_length != gcm_nonce_bytes || is_far ||
+        key.hash_key_if_worth(form.count * (form.length + least_message)) == nullptr) {
         return false;
     }
-    const ShortFunction crypt = short_gcm(g.direction, g.rounds());
+    const ShortFunction crypt = short_gcm(form.direction, key.rounds());
     ShortMessage m{.mode = Mode::gcm,
-                   .direction = g.direction,
-                   .key = g.key,
-                   .round_keys = reinterpret_cast<const std::uint8_t*>(g.key->encrypt().words.data()),
-                   .iv = nullptr,
-                   .input = nullptr,
-                   .output = nullptr,
-                   .length = g.length,
-                   .aad_length = g.aad_length,
-                   .tag_length = g.tag_length};
-    for (std::uint64_t i = 0; i < g.count; ++i) {
-        m.iv = g.iv.at(i);
-        m.input = g.input.at(i);
-        m.output = g.output.at(i);
-        m.aad = g.aad.at(i);
-        m.tag = g.tag.at(i);
-        if (crypt(m)) continue;
-        wipe({m.output, static_cast<std::size_t>(m.length)});
-        if (g.failed != nullptr) g.failed[i] = 1;
+                   .direction = form.direction,
+                   .key = &key,
+                   .round_keys = round_keys_of(key),
+                   .iv = group.iv,
+                   .input = group.input,
+                   .output = group.output,
+                   .length = form.length,
+                   .aad = group.aad,
+                   .aad_length = form.aad_length,
+                   .tag = group.tag,
+                   .tag_length = form.tag_length};
+    for (std::uint64_t i = 0; i < form.count; ++i) {
+        if (!crypt(m)) {
+            wipe({m.output, static_cast<std::size_t>(m.length)});
+            if (failed != nullptr) failed[i] = 1;
+        }
+        m.iv += form.iv.stride;
+        m.input += form.input.stride;
+        m.output += form.output.stride;
+        m.aad += form.aad.stride;
+        m.tag += form.tag.stride;
     }
     return true;
 }

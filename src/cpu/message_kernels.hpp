@@ -12,6 +12,24 @@
 
 namespace warpaes::cpu {
 
+/// The number of vectors that CBC decryption processes at a time. With 16 instead of eight, messages of 4 KiB and more
+/// take 3 % less time (Zen 5).
+template <class V>
+inline constexpr std::size_t cbc_vectors = V::has_masks ? 2 * V::unroll : V::unroll;
+
+/// CTR for a message of any length. Two groups of eight vectors hide more latency than 12 vectors and the rest:
+/// messages of 1 KiB take 4 % less time (Zen 5).
+template <class V, int Rounds, class Counter>
+WARPAES_INLINE void ctr_text(const std::uint8_t* keys, Counter& counter, const std::uint8_t* input,
+                             std::uint8_t* output, std::size_t length) {
+    constexpr std::size_t n = V::unroll, step = n * V::bytes;
+    if (!V::has_masks || (length != step && length != 2 * step)) {
+        return ctr_walk<V, Rounds>(keys, counter, input, output, length);
+    }
+    CtrMode<V, Rounds, Counter> mode{keys, counter};
+    for (std::size_t at = 0; at < length; at += step) mode.template step<n>(input + at, output + at, Whole{});
+}
+
 template <class V, int Rounds>
 WARPAES_INLINE void ctr_message(const SimdMessages& run, const std::uint8_t* keys, const std::uint8_t* iv,
                                 const std::uint8_t* input, std::uint8_t* output) {
@@ -21,10 +39,10 @@ WARPAES_INLINE void ctr_message(const SimdMessages& run, const std::uint8_t* key
     const Reg128 first = swap_block(load128(iv));
     if (run.first_round != nullptr) {
         GcmCounter<V> counter(keys, run.first_round, first);
-        return ctr_walk<V, Rounds>(keys, counter, input, output, run.length);
+        return ctr_text<V, Rounds>(keys, counter, input, output, run.length);
     }
     PlainCounter<V> counter(keys, first);
-    ctr_walk<V, Rounds>(keys, counter, input, output, run.length);
+    ctr_text<V, Rounds>(keys, counter, input, output, run.length);
 }
 
 /// `One` is the kernel for a single message. It processes all messages except short CTR messages and CBC messages.
@@ -43,7 +61,7 @@ void messages_of_rounds(const SimdMessages& run) {
             ctr_message<V, Rounds>(run, keys, iv, input, output);
         } else if (run.mode == Mode::cbc) {
             CbcDecrypt<V, Rounds> mode{keys, V::splat(load128(iv))};
-            walk<V, V::unroll>(mode, input, output, run.length);
+            walk<V, cbc_vectors<V>>(mode, input, output, run.length);
         } else {
             One({.mode = run.mode,
                  .direction = run.direction,

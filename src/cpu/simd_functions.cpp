@@ -63,10 +63,19 @@ void run_batch_simd(StretchLane& lane, std::span<const MessageGroup> groups) {
     run_batch(lane, Kernels, short_gcm_of<Gcm>, groups);
 }
 
+template <const SimdBatchKernels& Kernels, const SimdShortGcmKernels& Gcm>
+void run_alike_simd(StretchLane& lane, const MessageGroup& form, std::span<const AlikeGroup> groups) {
+    run_alike_groups(lane, Kernels, short_gcm_of<Gcm>, form, groups);
+}
+
 template <void (*Run)(const SimdRun&), void (*Gcm)(const SimdGcm&), void (*GcmSiv)(const SimdGcmSiv&),
           const SimdShortCtrKernels& ShortCtr, const SimdShortGcmKernels& ShortGcm, const SimdBatchKernels& Batch>
-constexpr CpuFunctions simd_functions{run_simd<Run>, run_gcm_simd<Gcm>, short_simd<run_simd<Run>, ShortCtr, ShortGcm>,
-                                      run_batch_simd<Batch, ShortGcm>, run_gcm_siv_simd<GcmSiv>};
+constexpr CpuFunctions simd_functions{run_simd<Run>,
+                                      run_gcm_simd<Gcm>,
+                                      short_simd<run_simd<Run>, ShortCtr, ShortGcm>,
+                                      run_batch_simd<Batch, ShortGcm>,
+                                      run_gcm_siv_simd<GcmSiv>,
+                                      run_alike_simd<Batch, ShortGcm>};
 
 }  // namespace
 

@@ -285,6 +285,56 @@ TEST_P(CpuBatch, Standards) {
     check_ccm_vectors(run);
 }
 
+/// Runs groups of the same form together.
+void run_alike(Lane& lane, std::span<const MessageGroup> groups) {
+    MessageGroup form = groups.front();
+    std::vector<AlikeGroup> alike;
+    std::vector<std::uint8_t> failed;
+    for (const MessageGroup& g : groups) {
+        alike.push_back({g.input.first, g.output.first, g.iv.first, g.aad.first, g.tag.first, g.key});
+        if (g.failed != nullptr) failed.insert(failed.end(), g.failed, g.failed + g.count);
+    }
+    if (form.failed != nullptr) form.failed = failed.data();
+    lane.run_alike(form, alike);
+    for (auto it = failed.begin(); const MessageGroup& g : groups) {
+        if (g.failed == nullptr) continue;
+        std::copy_n(it, g.count, g.failed);
+        it += static_cast<std::ptrdiff_t>(g.count);
+    }
+}
+
+TEST_P(CpuBatch, GroupsOfOneForm) {
+    static constexpr std::uint64_t lengths[] = {0, 16, 64, 496, 512, 1024, 1040, 4096, 8192, 20000};
+    const auto run = [this](std::span<const MessageGroup> groups) { run_alike(*lane_, groups); };
+    std::uint32_t seed = 5000;
+    for (const Mode mode : batch_modes()) {
+        if (mode == Mode::xts) continue;
+        for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+            for (const std::uint64_t length : lengths) {
+                ++seed;
+                GroupSpec spec{.mode = mode,
+                               .direction = direction,
+                               .key_bytes = 16 + 8 * (seed % 3),
+                               .count = 1 + seed % 2 * 2,
+                               .length = needs_whole_blocks(mode) ? length / 16 * 16 : length,
+                               .iv_length = !uses_iv(mode)                           ? 0u
+                                            : mode == Mode::gcm || mode == Mode::ccm ? 12u
+                                                                                     : 16u,
+                               .aad_length = uses_tag(mode) && mode != Mode::cmac ? seed % 40 : 0,
+                               .tag_length = uses_tag(mode) ? 16u : 0u,
+                               .in_place = has_output(mode) && seed % 4 == 0,
+                               .reports = seed % 5 != 0,
+                               .wrong_tags = direction == Direction::decrypt && uses_tag(mode) ? 30u : 0u,
+                               .gap = seed % 3};
+                check_batch(run, std::vector<GroupSpec>(7, spec), seed);  // with keys of the pool and other keys
+                std::vector<GroupSpec> specs(5, spec);
+                for (unsigned i = 0; i < specs.size(); ++i) specs[i].key = i;
+                check_batch(run, specs, ++seed);
+            }
+        }
+    }
+}
+
 // CTR messages of a key that has the table for the first round, in groups that are large enough to use it. Messages
 // begin at any counter, so groups of vectors cross counters that end in a zero byte, and 32 bits overflow.
 TEST_P(CpuBatch, CtrWithTheTableForTheFirstRound) {

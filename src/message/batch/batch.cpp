@@ -22,11 +22,11 @@ bool opens(const MessageGroup& g) {
     return g.direction == Direction::decrypt && uses_tag(g.mode);
 }
 
-/// Whether the counter of a message passes 2^128 - 1. The IVs must be in host memory.
-bool counter_wraps(const MessageGroup& g) {
+/// Whether the counter of a message passes 2^128 - 1. `ivs` are the IVs of a group of the form of `g`, in host memory.
+bool counter_wraps(const MessageGroup& g, const Elements& ivs) {
     if (g.mode != Mode::ctr || g.length == 0) return false;
     for (std::uint64_t m = 0; m < g.count; ++m) {
-        const std::uint8_t* const iv = g.iv.at(m);
+        const std::uint8_t* const iv = ivs.at(m);
         if (iv[0] != 0xff) continue;
         Block first;
         std::copy_n(iv, first.size(), first.begin());
@@ -60,14 +60,10 @@ void BatchScratch::discard_lane() noexcept {
 }
 
 Batch::Batch(Engine& engine, KeyTable& keys, BatchRequest request)
-    : engine_(engine),
-      keys_(keys),
-      request_(std::move(request)),
-      own_results_(request_.results == nullptr ? request_.count : 0),
-      outcomes_(request_),
-      shapes_(request_.count) {
+    : engine_(engine), keys_(keys), request_(std::move(request)), outcomes_(request_), shapes_(request_.count) {
     if (request_.results == nullptr) {
-        request_.results = own_results_.data();
+        own_results_ = std::make_unique_for_overwrite<warpaes_entry_result[]>(request_.count);
+        request_.results = own_results_.get();
         request_.result_bytes = sizeof(warpaes_entry_result);
     }
 }
@@ -156,16 +152,20 @@ std::uint64_t Batch::most_at_once(const Slice& slice, std::uint64_t bytes) const
 
 // ---------------------------------------------------------------------------------------------------------- one claim
 
-void Batch::gather(std::span<const Slice> slices, std::span<std::uint8_t> staging, BatchScratch& scratch) {
+void Batch::gather(std::span<const Slice> slices, std::span<std::uint8_t> staging, bool on_cpu, BatchScratch& scratch) {
     scratch.groups.clear();
     scratch.origins.clear();
-    scratch.groups.reserve(slices.size());
-    scratch.origins.reserve(slices.size());
+    scratch.alike.clear();
+    scratch.alike_runs.clear();
+    if (!on_cpu) {
+        scratch.groups.reserve(slices.size());
+        scratch.origins.reserve(slices.size());
+    }
     std::size_t flags = 0;
     std::size_t staged = 0;
     // If a whole entry is like the entries before it, its group differs from the group `form` only in addresses and the
-    // key. `form` is copied instead of the last group, because copying a struct whose fields have just been written
-    // would wait for these writes.
+    // key. A CPU lane needs only these. `form` is copied instead of the last group, because copying a struct whose
+    // fields have just been written would wait for these writes.
     constexpr std::uint64_t no_entry = ~std::uint64_t{0};
     std::uint64_t next_alike = no_entry;
     std::size_t form = 0;
@@ -176,6 +176,19 @@ void Batch::gather(std::span<const Slice> slices, std::span<std::uint8_t> stagin
         const Shape& shape = shapes_[slice.entry];
         const bool is_whole = slice.count == shape.count;
         const bool is_alike = is_whole && slice.entry == next_alike && shape.alike;
+        if (is_alike && on_cpu && scratch.groups[form].key != nullptr && shape.work == Shape::Work::parallel) {
+            ++next_alike;
+            const MessageGroup& g = scratch.groups[form];
+            if (scratch.alike_runs.empty() || scratch.alike_runs.back().form != form) {
+                scratch.alike.reserve(scratch.alike.size() + static_cast<std::size_t>(slices.end() - s) + 1);
+                scratch.alike_runs.push_back({form, slice.entry, scratch.alike.size(), 0, flags});
+            }
+            ++scratch.alike_runs.back().count;
+            const AlikeGroup& its = scratch.alike.emplace_back(alike_group_of(request_, request_.entry(slice.entry)));
+            if (shape.iv_on_host && counter_wraps(g, {its.iv, g.iv.stride})) notes_ |= WARPAES_NOTE_COUNTER_WRAPPED;
+            if (opens(g)) flags += g.count;
+            continue;
+        }
         MessageGroup& g = is_alike ? scratch.groups.emplace_back(scratch.groups[form])
                                    : scratch.groups.emplace_back(Group{*this, slice.entry});
         if (is_alike) {
@@ -186,7 +199,7 @@ void Batch::gather(std::span<const Slice> slices, std::span<std::uint8_t> stagin
         }
         // Raw keys may have been replaced by expanded keys, and staged outputs are not the caller's.
         next_alike = is_whole && staging.empty() && table_keys_.empty() ? slice.entry + std::uint64_t{1} : no_entry;
-        if (shapes_[slice.entry].iv_on_host && counter_wraps(g)) notes_ |= WARPAES_NOTE_COUNTER_WRAPPED;
+        if (shapes_[slice.entry].iv_on_host && counter_wraps(g, g.iv)) notes_ |= WARPAES_NOTE_COUNTER_WRAPPED;
         BatchScratch::Origin& origin = scratch.origins.emplace_back();
         origin.slice = slice;
         if (in_place(g) && !staging.empty()) {
@@ -205,6 +218,17 @@ void Batch::gather(std::span<const Slice> slices, std::span<std::uint8_t> stagin
     }
 }
 
+void Batch::run_groups(Lane& lane, BatchScratch& scratch) {
+    clean_stack([&] {
+        lane.run(scratch.groups);
+        for (const BatchScratch::Alike& run : scratch.alike_runs) {
+            MessageGroup form = scratch.groups[run.form];
+            if (opens(form)) form.failed = scratch.failed.data() + run.failed;
+            lane.run_alike(form, std::span(scratch.alike).subspan(run.first, run.count));
+        }
+    });
+}
+
 void Batch::settle(BatchScratch& scratch) {
     for (std::size_t i = 0; i < scratch.groups.size(); ++i) {
         const MessageGroup& g = scratch.groups[i];
@@ -214,6 +238,13 @@ void Batch::settle(BatchScratch& scratch) {
         }
         if (g.failed == nullptr) continue;
         outcomes_.reject(slice.entry, slice.first, std::span(scratch.failed).subspan(failed, g.count));
+    }
+    for (const BatchScratch::Alike& run : scratch.alike_runs) {
+        const MessageGroup& g = scratch.groups[run.form];
+        for (std::size_t i = 0; opens(g) && i < run.count; ++i) {
+            const auto marks = std::span(scratch.failed).subspan(run.failed + i * g.count, g.count);
+            outcomes_.reject(run.first_entry + static_cast<std::uint32_t>(i), 0, marks);
+        }
     }
 }
 
@@ -287,8 +318,8 @@ void Batch::run_pieces(Pieces pieces, std::uint64_t bytes, Backend& backend, int
     for (auto piece = pieces.next(most); !piece.empty(); piece = pieces.next(most)) {
         if (leave_out(piece) && leave_out(pieces.rest())) break;
         LaneLease& lane = scratch.lane(engine_, backend, device, 0);
-        gather(piece, {}, scratch);
-        clean_stack([&] { lane->run(scratch.groups); });
+        gather(piece, {}, device < 0, scratch);
+        run_groups(*lane, scratch);
         settle(scratch);
         count(piece, where);
     }
@@ -376,8 +407,9 @@ void Batch::run_pieces_on_gpu(int device, Pieces& left, bool& some_done, bool st
         std::optional<SecretBuffer> more;  // must live until settle() has read the results
         try {
             if (const std::size_t needed = staged ? bytes_in_place(piece) : 0; needed > room) more.emplace(needed);
-            gather(piece, more ? std::span(more->data(), more->size()) : lane->output_staging().first(room), scratch);
-            clean_stack([&] { lane->run(scratch.groups); });
+            gather(piece, more ? std::span(more->data(), more->size()) : lane->output_staging().first(room), false,
+                   scratch);
+            run_groups(*lane, scratch);
         } catch (...) {
             wipe_outputs(piece, staged, -1);
             throw;

@@ -34,8 +34,18 @@ struct BatchScratch {
         Elements output{};       ///< the caller's output, if the group's output is staged
         std::size_t failed = 0;  ///< position of the group's first flag in `failed`
     };
+    /// Groups of whole consecutive entries that have the form of a group in `groups`, the group of the entry before
+    /// them.
+    struct Alike {
+        std::size_t form = 0;  ///< position in `groups`
+        std::uint32_t first_entry = 0;
+        std::size_t first = 0, count = 0;  ///< in `alike`
+        std::size_t failed = 0;            ///< position of the first flag in `BatchScratch::failed`
+    };
     std::vector<MessageGroup> groups;
     std::vector<Origin> origins;
+    std::vector<AlikeGroup> alike;
+    std::vector<Alike> alike_runs;
     std::vector<std::uint8_t> failed;
     bool worked = false;  ///< whether the worker has executed a task since it last waited for work
 
@@ -149,6 +159,8 @@ private:
     void check_entries(Survey& survey);
     /// Checks entries [begin, end) for check_entries(). Several threads may call this function at the same time.
     void check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece);
+    /// Checks the entries from `begin` that are like the last checked entry. Returns the first other entry.
+    [[nodiscard]] std::uint32_t pass_alike(std::uint32_t begin, std::uint32_t end, EntryChecker& checker, Piece& piece);
     void check_nonces();
     void make_tasks(const Survey& survey);
     [[nodiscard]] std::set<int> devices_with_long_chains() const;
@@ -167,7 +179,8 @@ private:
     /// Runs one long message as a separate call, which cuts the message and distributes it over the workers.
     void run_solo(std::uint32_t entry, std::uint64_t message);
     /// Converts slices to groups. In-place groups write to `staging` instead, as far as it has room.
-    void gather(std::span<const Slice> slices, std::span<std::uint8_t> staging, BatchScratch& scratch);
+    void gather(std::span<const Slice> slices, std::span<std::uint8_t> staging, bool on_cpu, BatchScratch& scratch);
+    static void run_groups(Lane& lane, BatchScratch& scratch);
     /// Called after the groups have run: copies staged outputs to their destinations and reports failed messages.
     void settle(BatchScratch& scratch);
     /// Marks the slices' entries as failed. Decrypted output that is not authenticated must already be wiped.
@@ -195,7 +208,7 @@ private:
     Engine& engine_;
     KeyTable& keys_;
     BatchRequest request_;
-    std::vector<warpaes_entry_result> own_results_;  ///< used if the caller provided no memory for the results
+    std::unique_ptr<warpaes_entry_result[]> own_results_;  ///< used if the caller provided no memory for the results
     Outcomes outcomes_;
     Crew crew_;
     bool replaceable_ = false;

@@ -267,10 +267,14 @@ void BatchEngine::lend_a_hand(std::unique_lock<std::mutex>& lock, Team& team, co
             team.fresh.erase(fresh);
             prepare(lock, team, batch);
         }
-        BatchScratch scratch;
+        BatchScratch own;
+        const bool uses_own = std::exchange(team.scratch_is_used, true);
+        BatchScratch& scratch = uses_own ? own : team.scratch;
         const auto its = [&](Batch& b) { return step(b, duty.number(), scratch); };
         while (!batch->complete() && work_on(lock, batch, its)) {
         }
+        scratch.let_go();
+        if (!uses_own) team.scratch_is_used = false;
     }
     // While this client held a number, a worker that woke up may have found no free number and gone back to sleep.
     const bool others = std::any_of(active_.begin(), active_.end(), [&](const auto& b) { return b != batch; });

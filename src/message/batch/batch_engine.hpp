@@ -47,6 +47,8 @@ private:
         unsigned idle = 0;                             ///< sleeping or polling workers
         bool polls = false;                            ///< whether one idle worker is awake and polls for news
         std::vector<std::optional<unsigned>> numbers;  ///< free worker numbers; a thread needs a number to work
+        BatchScratch scratch;                          ///< for a client that helps; without a lane between two clients
+        bool scratch_is_used = false;  ///< other clients that help at the same time use scratch memory of their own
     };
     /// Owns a worker number while a thread works. Created and destroyed with the lock held.
     class Duty {

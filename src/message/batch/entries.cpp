@@ -135,6 +135,16 @@ void readdress(MessageGroup& g, const BatchRequest& request, const warpaes_batch
     g.key = &request.handles.key(e.key);
 }
 
+AlikeGroup alike_group_of(const BatchRequest& request, const warpaes_batch_entry& e) {
+    const auto at = [](const warpaes_elements& elements) { return static_cast<std::uint8_t*>(elements.at.pointer); };
+    return {.input = at(e.input),
+            .output = at(e.output),
+            .iv = at(e.iv),
+            .aad = at(e.aad),
+            .tag = at(e.tag),
+            .key = &request.handles.key(e.key)};
+}
+
 std::span<warpaes_status> statuses_of(const warpaes_batch_entry& e) noexcept {
     const auto room = (UINTPTR_MAX - reinterpret_cast<std::uintptr_t>(e.statuses)) / sizeof(warpaes_status);
     if (e.statuses == nullptr || e.count > most_messages || e.count > room) return {};
@@ -176,15 +186,12 @@ void EntryChecker::check_shape(const warpaes_batch_entry& e) {
     check_keys(e, mode);
 }
 
-bool EntryChecker::check_alike(const warpaes_batch_entry& e, const warpaes_batch_entry& last) {
+bool EntryChecker::is_alike(const warpaes_batch_entry& e, const warpaes_batch_entry& last) {
     if (!same_form(e, last)) return false;
     const MessageGroup& g = checked_.group;
     const bool in_place = e.input.at.pointer == e.output.at.pointer;
     if (in_place != (g.input.first == g.output.first)) return false;
-    if (e.key != nullptr) {
-        check_alive(e.key, "key");
-        if (request_.handles.key(e.key).rounds() != g.key->rounds()) return false;
-    }
+    if (e.key != nullptr && (!is_alive(e.key) || request_.handles.key(e.key).rounds() != g.key->rounds())) return false;
     const warpaes_elements* const elements[kinds] = {&e.input, &e.output, &e.iv, &e.aad, &e.tag, &e.keys};
     bool exists = true;
 #pragma GCC unroll 6
@@ -195,16 +202,25 @@ bool EntryChecker::check_alike(const warpaes_batch_entry& e, const warpaes_batch
         exists &= begin != 0 && bytes <= UINTPTR_MAX - begin;
         reaches_[i] = {begin, begin + bytes};
     }
-    if (!exists || !lies_apart(g, in_place)) return false;
-    if (e.statuses != nullptr) check_memory(e.statuses, e.count * sizeof(warpaes_status), "statuses");
+    return exists && lies_apart(g, in_place);
+}
+
+bool EntryChecker::passes_alike(const warpaes_batch_entry& e) {
+    if (last_entry_ == nullptr || e.key == nullptr || e.statuses != nullptr || request_.entry_bytes > sizeof e ||
+        !is_alike(e, *last_entry_)) {
+        return false;
+    }
+    last_entry_ = &e;
+    checked_.alike = true;
     return true;
 }
 
 const EntryChecker::Checked& EntryChecker::check(const warpaes_batch_entry& e) {
     if (request_.entry_bytes > sizeof e) check_tail(e);
     const warpaes_batch_entry* const last = std::exchange(last_entry_, nullptr);
-    checked_.alike = last != nullptr && check_alike(e, *last);
+    checked_.alike = last != nullptr && is_alike(e, *last);
     if (checked_.alike) {
+        if (e.statuses != nullptr) check_memory(e.statuses, e.count * sizeof(warpaes_status), "statuses");
         last_entry_ = &e;
         return checked_;
     }
@@ -245,13 +261,20 @@ void EntryChecker::check_living(const warpaes_batch_entry& e) {
     check_xts(key(e.key), key(e.tweak_key), {e.data_unit_len, e.data_unit_step}, e.length, "length");
 }
 
+bool EntryChecker::is_alive(const warpaes_key* key) {
+    constexpr std::uint64_t golden = 0x9e3779b97f4a7c15u;
+    auto& seen = alive_[(reinterpret_cast<std::uintptr_t>(key) >> 4) * golden >> 57];
+    static_assert(std::tuple_size_v<decltype(alive_)> == 1 << (64 - 57));
+    if (static_cast<int>(seen[0] == key) | static_cast<int>(seen[1] == key)) [[likely]]
+        return true;
+    if (!request_.handles.alive(key)) return false;
+    seen = {key, seen[0]};
+    return true;
+}
+
 void EntryChecker::check_alive(const warpaes_key* key, const char* name) {
-    const warpaes_key*& seen = alive_[(reinterpret_cast<std::uintptr_t>(key) >> 6) % alive_.size()];
-    if (seen == key) return;
-    if (!request_.handles.alive(key)) {
-        throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": is not a key, or was destroyed");
-    }
-    seen = key;
+    if (is_alive(key)) return;
+    throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": is not a key, or was destroyed");
 }
 
 namespace {

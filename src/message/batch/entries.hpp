@@ -99,6 +99,9 @@ bool same_form(const warpaes_batch_entry& a, const warpaes_batch_entry& b) noexc
 /// entry. Not for requests with offsets.
 void readdress(MessageGroup& group, const BatchRequest& request, const warpaes_batch_entry& entry);
 
+/// The same addresses and key, without the form. Not for offsets and raw keys.
+AlikeGroup alike_group_of(const BatchRequest& request, const warpaes_batch_entry& entry);
+
 /// Returns the memory for the statuses of the entry's messages. Empty if the entry has no statuses, or if its count is
 /// impossible, in which case the check refuses the entry.
 std::span<warpaes_status> statuses_of(const warpaes_batch_entry& entry) noexcept;
@@ -127,6 +130,9 @@ public:
     };
     /// Throws an Error that describes a fault in the entry itself. The result is valid until the next call.
     const Checked& check(const warpaes_batch_entry& entry);
+    /// Returns true if the last entry passed, and `entry` passes too and differs from it only in addresses and the key.
+    /// Otherwise check() must check the entry. Not for entries with raw keys or statuses.
+    [[nodiscard]] bool passes_alike(const warpaes_batch_entry& entry);
     /// The memory that the entry writes, after check(); empty if `end` is 0.
     [[nodiscard]] Clashes::Extent extent_of_output() const noexcept { return reaches_[output].extent(); }
     [[nodiscard]] Clashes::Extent extent_of_tag() const noexcept {
@@ -170,8 +176,9 @@ private:
         }
         [[nodiscard]] bool apart(const Reach& other) const noexcept { return end <= other.begin || other.end <= begin; }
     };
-    /// Checks an entry that differs from `last` only in addresses and the key. Returns false if check() must check it.
-    [[nodiscard]] bool check_alike(const warpaes_batch_entry& e, const warpaes_batch_entry& last);
+    /// Checks an entry that differs from `last` only in addresses and the key, except for its statuses. Returns false
+    /// if check() must check it.
+    [[nodiscard]] bool is_alike(const warpaes_batch_entry& e, const warpaes_batch_entry& last);
     void check_faults(const warpaes_batch_entry& e) const;
     void check_tail(const warpaes_batch_entry& e) const;
     void check_living(const warpaes_batch_entry& e);
@@ -182,14 +189,17 @@ private:
     void place(Checked& checked);
     /// Returns the device of `pointer`. `last` is the memory that contained the same part of the previous entry.
     [[nodiscard]] int place(const void* pointer, MemoryStretch& last);
+    [[nodiscard]] bool is_alive(const warpaes_key* key);
     void check_alive(const warpaes_key* key, const char* name);
 
     const Engine& engine_;
     const BatchRequest& request_;
     const bool no_devices_;
-    std::array<Reach, kinds> reaches_{};          ///< memory of each part of the entry; default-constructed if the part
-                                                  ///< is missing
-    std::array<const warpaes_key*, 64> alive_{};  ///< handles that were recently found to be valid
+    std::array<Reach, kinds> reaches_{};  ///< memory of each part of the entry; default-constructed if the part
+                                          ///< is missing
+    /// Handles that were recently found to be valid, in sets of two: random handles then rarely displace each other, so
+    /// that the branch is predictable.
+    std::array<std::array<const warpaes_key*, 2>, 128> alive_{};
     Checked checked_{};
     std::optional<Shape> valid_;                       ///< the last shape that check_shape() accepted
     const warpaes_batch_entry* last_entry_ = nullptr;  ///< `checked_` is for this entry, and check_alike() may use it

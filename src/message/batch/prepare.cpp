@@ -76,6 +76,8 @@ struct Batch::Survey {
     std::uint64_t cost = 0;
     std::uint64_t serial_messages = 0;
     bool in_place = false;
+    bool one_shape = true;                  ///< whether all entries are like the first
+    bool on_device = false;                 ///< whether any entry is on a device
     std::vector<std::uint32_t> by_address;  ///< entries that write, unless they already are in that order
 
     void add(const MessageGroup& g) {
@@ -97,14 +99,14 @@ struct Batch::Survey {
                  .keys = g.key == nullptr ? g.count : 0,
                  .serial_messages = is_parallel(g.mode, g.direction) ? 0 : g.count};
     }
-    /// Adds an entry that differs from the one added before only in addresses and the key.
-    void add_alike() {
+    /// Adds entries that differ from the one added before only in addresses and the key.
+    void add_alike(std::uint64_t entries) {
         Work& part = parts[last_.part];
-        part.messages += last_.messages;
-        add_saturating(part.bytes, last_.bytes);
-        part.keys += last_.keys;
-        add_saturating(cost, last_.cost);
-        serial_messages += last_.serial_messages;
+        part.messages += entries * last_.messages;
+        add_saturating(part.bytes, saturating_product(entries, last_.bytes));
+        part.keys += entries * last_.keys;
+        add_saturating(cost, saturating_product(entries, last_.cost));
+        serial_messages += entries * last_.serial_messages;
     }
 
     void add(const Survey& other) {
@@ -118,6 +120,8 @@ struct Batch::Survey {
         add_saturating(cost, other.cost);
         serial_messages += other.serial_messages;
         in_place = in_place || other.in_place;
+        one_shape = false;
+        on_device = on_device || other.on_device;
     }
 
 private:
@@ -185,10 +189,31 @@ void Batch::refuse(std::uint32_t entry, warpaes_status status, const char* sente
     outcomes_.fail(entry, status, sentence);
 }
 
+std::uint32_t Batch::pass_alike(std::uint32_t begin, std::uint32_t end, EntryChecker& checker, Piece& piece) {
+    const Shape& shape = piece.shape;
+    std::uint32_t i = begin;
+    for (; i < end; ++i) {
+        const warpaes_batch_entry& e = request_.entry(i);
+        __builtin_prefetch(request_.entry(std::min(i + 4, end - 1)).key);
+        if (!checker.passes_alike(e)) break;
+        outcomes_.begin(i);
+        shapes_[i] = shape;
+        piece.clashes.add(i, checker.extent_of_output(), checker.extent_of_tag(),
+                          [&] { return writes_of(group_of(request_, e)); });
+    }
+    piece.messages += (i - begin) * shape.count;
+    if (shape.work != Shape::Work::none && i != begin) piece.survey.add_alike(i - begin);
+    return i;
+}
+
 void Batch::check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece) {
     EntryChecker checker(engine_, request_);
     Shape& shape = piece.shape;
     for (std::uint32_t i = begin; i < end; ++i) {
+        if (shape.alike) {
+            i = pass_alike(i, end, checker, piece);
+            if (i == end) break;
+        }
         outcomes_.begin(i);
         const warpaes_batch_entry& e = request_.entry(i);
         __builtin_prefetch(request_.entry(std::min(i + 4, end - 1)).key);
@@ -209,6 +234,8 @@ void Batch::check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece) {
                          .split = checked.split(),
                          .output_on_host = checked.lies_on_host(EntryChecker::output),
                          .iv_on_host = checked.lies_on_host(EntryChecker::iv)};
+                piece.survey.one_shape = i == 0;
+                piece.survey.on_device = piece.survey.on_device || !in_host;
             }
             shapes_[i] = shape;
             if (!checked.alike) shape.alike = true;  // for the next entries
@@ -220,7 +247,7 @@ void Batch::check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece) {
                 piece.clashes.add(i, writes_of(g));
             }
             if (shape.work != Shape::Work::none && in_host) {
-                checked.alike ? piece.survey.add_alike() : piece.survey.add(g);
+                checked.alike ? piece.survey.add_alike(1) : piece.survey.add(g);
             }
             // A raw key that all messages share should be expanded only once.
             if (g.key == nullptr && g.count != 0 && in_host) {
@@ -243,11 +270,19 @@ void Batch::check_entries(Survey& survey) {
     std::vector<Piece> pieces(
         std::clamp<std::size_t>(request_.count / piece_entries, 1, std::min(engine_.options().threads, most_pieces)));
     const auto border = [&](std::size_t i) { return static_cast<std::uint32_t>(request_.count * i / pieces.size()); };
-    engine_.pool().for_each(pieces.size(), [&](std::size_t i) { check_piece(border(i), border(i + 1), pieces[i]); });
-    Clashes clashes;
+    if (pieces.size() == 1) {
+        check_piece(0, border(1), pieces.front());
+    } else {
+        engine_.pool().for_each(pieces.size(),
+                                [&](std::size_t i) { check_piece(border(i), border(i + 1), pieces[i]); });
+    }
+    survey = std::move(pieces.front().survey);
+    Clashes clashes = std::move(pieces.front().clashes);
     for (Piece& piece : pieces) {
-        survey.add(piece.survey);
-        clashes.append(piece.clashes);
+        if (&piece != &pieces.front()) {
+            survey.add(piece.survey);
+            clashes.append(piece.clashes);
+        }
         messages_ += piece.messages;
         for (auto& [entry, key] : piece.keys) table_keys_.emplace(entry, std::move(key));
     }
@@ -280,9 +315,10 @@ void Batch::check_nonces() {
 }
 
 /// Sorts entries by class, and within a class by address: a GPU merges messages at equal distances into one group,
-/// regardless of the client's order.
+/// regardless of the client's order. Returns no entries if all entries remain in their order.
 std::vector<std::uint32_t> Batch::in_order(const Survey& survey) const {
     std::vector<std::uint32_t> order;
+    if (survey.one_shape && survey.by_address.empty() && outcomes_.failed_entries() == 0) return order;
     order.reserve(request_.count);
     std::size_t least = classes, most = 0;
     const auto take = [&](std::uint32_t i) {
@@ -332,6 +368,9 @@ std::set<int> Batch::devices_with_long_chains() const {
 
 void Batch::make_tasks(const Survey& survey) {
     const std::vector<std::uint32_t> order = in_order(survey);
+    const bool is_in_order = order.empty() && outcomes_.failed_entries() == 0;
+    const std::size_t entries = is_in_order ? request_.count : order.size();
+    const auto entry_at = [&](std::size_t n) { return is_in_order ? static_cast<std::uint32_t>(n) : order[n]; };
     stages_ = survey.in_place;
     crew_ = engine_.crew(survey.parts);
     replaceable_ = engine_.forced() == nullptr;
@@ -364,7 +403,7 @@ void Batch::make_tasks(const Survey& survey) {
 
     // On a GPU, a long chain of blocks takes longer than preparing many entries. Such chains are a separate task, which
     // is created first and runs while another worker prepares the rest.
-    const std::set<int> chains_first = devices_with_long_chains();
+    const std::set<int> chains_first = survey.on_device ? devices_with_long_chains() : std::set<int>{};
     const auto is_begun = [&](const Shape& shape) {
         return shape.work == Shape::Work::serial && chains_first.contains(shape.place);
     };
@@ -372,15 +411,16 @@ void Batch::make_tasks(const Survey& survey) {
         const Shape& shape = shapes_[i];
         device_tasks_[shape.place].list.add(i, shape.count, shape.cost, whole);
     };
-    for (std::size_t i = 0; !chains_first.empty() && i < order.size(); ++i) {
-        if (is_begun(shapes_[order[i]])) add_to_device(order[i]);
+    for (std::size_t n = 0; !chains_first.empty() && n < entries; ++n) {
+        if (is_begun(shapes_[entry_at(n)])) add_to_device(entry_at(n));
     }
     for (const int device : chains_first) device_tasks_[device].list.close();
-    host_.reserve(order.size());
+    host_.reserve(entries);
     std::uint64_t serial_cost = 0;  // `serial_limits` are for messages of this cost; computing them takes divisions
     TaskList::Limits serial_limits;
     constexpr TaskList::Limits alone{.bytes = std::uint64_t{1} << 62, .messages = 1};
-    for (const std::uint32_t i : order) {
+    for (std::size_t n = 0; n < entries; ++n) {
+        const std::uint32_t i = entry_at(n);
         if (cancelled_) throw Error(WARPAES_ERROR_CANCELLED, "cancelled by the caller");
         const Shape& shape = shapes_[i];
         if (shape.work == Shape::Work::none) {

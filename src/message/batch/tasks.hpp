@@ -124,8 +124,10 @@ public:
     [[nodiscard]] std::uint32_t left() const noexcept { return left_.load(std::memory_order_relaxed); }
 
 private:
-    struct alignas(64) Share {
+    /// The padding keeps the ranges of two workers in different cache lines.
+    struct Share {
         std::atomic<std::uint64_t> range{0};  ///< begin in the lower half, end in the upper half
+        std::byte padding[56];
     };
     /// Claims up to `most` tasks from the beginning of a share.
     Claim take_front(Share& share, std::uint32_t most) noexcept;
