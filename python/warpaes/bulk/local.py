@@ -123,8 +123,8 @@ class LocalStorage(Storage):
     """
 
     def __init__(self, path: str, follow: bool = False) -> None:
-        """Store the path of a folder or a file, which need not exist. `follow`: whether to read links to files as
-        files."""
+        """Store the path of a folder or a file, which need not exist. If `follow` is true, symbolic links to files are
+        followed."""
         super().__init__()
         self.root = Path(path).absolute()
         self.url = str(self.root)
