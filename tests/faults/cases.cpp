@@ -162,7 +162,8 @@ warpaes_status read_forward(warpaes_reader* reader, Bytes& memory) {
     return WARPAES_OK;
 }
 
-/// Reads the file in three pieces. A failed call wipes its own output but not the output of earlier calls.
+/// Reads the file in three pieces, the last piece first. The library wipes only the output of the call that fails, so
+/// this function also wipes the pieces of earlier calls.
 warpaes_status read_all(warpaes_engine* engine, const warpaes_keyset* keyset, const Ends& ends) {
     warpaes_source source{};
     source.struct_size = sizeof source;
