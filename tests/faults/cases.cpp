@@ -146,8 +146,8 @@ Keyset make_keyset(const char* template_name) {
 
 constexpr char aad[] = "associated";
 
-/// Reads a file that is not seekable. Bytes that were read before a failure are authentic. They are wiped for the
-/// comparison.
+/// Reads a file whose length is not known, piece by piece. After a failure, wipes the authentic bytes of earlier
+/// pieces, because the tests expect zeros.
 warpaes_status read_forward(warpaes_reader* reader, Bytes& memory) {
     memory.clear();
     Bytes piece(1000);
