@@ -289,8 +289,8 @@ TEST(EnqueuedBatch, TakesACopyOfIvsInHostMemory) {
     simt::reset();
 }
 
-/// The list of the batch's devices is allocated after the checks and before the first task. Allocations of this size
-/// fail in turn.
+/// The list of the batch's devices is allocated after the checks and before the first task. Allocations that have the
+/// size of this list fail in turn.
 TEST(BatchOnAGpu, IsRefusedIfThereIsNoMemoryForItsWorkers) {
     const std::vector specs(3, GroupSpec{.mode = Mode::ctr, .length = 64});
     unsigned refused = 0;
