@@ -390,7 +390,7 @@ class LocalStorage(Storage):
             check(info)
             try:
                 yield descriptor
-            finally:  # a change may be the reason for another step's failure
+            finally:  # also after an exception, which the change may have caused
                 try:
                     check(self._look(entry.key))
                 except MissingError:
@@ -518,7 +518,7 @@ class LocalUpload(Upload):
                 raise ChangedError(f"the folder of {path} was renamed while the file was written")
             if self._replace is None:
                 return _version(self._output.commit())
-            os.fsync(self.descriptor)  # before locking, because other processes wait for the lock
+            os.fsync(self.descriptor)  # slow, so it precedes the lock that other processes wait for
             with _locked(folder):
                 try:
                     now = self._storage.stat(self._key).version
