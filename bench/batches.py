@@ -21,7 +21,7 @@ def batches_section(record: dict) -> list[str]:
         if row["baseline_gb_per_s"]:
             beside = f"{row['gb_per_s'] / row['baseline_gb_per_s']:.2f}x libcrypto"
         elif row["mode"] == "ctr" and row["memory"] == "device" and row["keys"] == "one" and row["messages"] > 1:
-            beside = f"{100 * (whole[row['key_bits']] / row['gb_per_s'] - 1):.1f} % more time than one message"
+            beside = f"{100 * (whole[row['key_bits']] / row['gb_per_s'] - 1):.1f} % slower per byte than one message"
         lines.append(
             [
                 row["backend"],
@@ -37,9 +37,9 @@ def batches_section(record: dict) -> list[str]:
         "### Many messages at once",
         table(["", "", "messages", "keys", "memory", "GB/s", ""], lines),
         f"*{stamp(rows[0])}. The time runs from submission to the end of the wait. It includes checks, transfers, the "
-        "storing of tags, and the expansion of keys that belong to only one message. Host memory is a page-locked "
-        "arena for GPUs, and pageable memory for CPUs, which use one thread. In device memory, four batches are in "
-        "flight.*",
+        "storing of tags, and the expansion of keys that belong to only one message. For GPUs, host memory is a "
+        "page-locked arena. For CPUs, it is pageable memory, and the batch runs on one thread. "
+        "In device memory, four batches are in flight.*",
     ]
     payload = record.get("payload")
     if payload:

@@ -6,7 +6,7 @@ from records import RESULTS, read
 from text import commit_of, human_bytes, number, table, with_figures
 
 PAGE = "docs/bulk.md"
-#: A record counts as quiet if, during the measurement, fewer programs than this waited per core.
+#: A record counts as quiet if fewer than this many programs per core were waiting during the measurement.
 QUIET = 0.5
 
 
@@ -48,7 +48,7 @@ def scaling(workers: dict) -> str:
         one, two = (number(workers["bytes"] / workers[name] / 1e9) for name in ("seconds_1", "seconds_2"))
         return (
             f"One worker encrypts {human_bytes(workers['bytes'])} in 16 files at {one} GB/s, with "
-            f"{workers['memory_1'] / (1 << 20):.0f} MiB of memory. Two workers encrypt them at {two} GB/s."
+            f"{workers['memory_1'] / (1 << 20):.0f} MiB of memory. Two workers encrypt these files at {two} GB/s."
         )
     first = workers["runs"][0]
     rows = [

@@ -1,7 +1,7 @@
 // Measures an upper limit for transfers between the host and GPUs. Copies page-locked memory to every GPU and, at the
 // same time, back from every GPU, without computing. Prints the GB/s of all GPUs together as JSON. Like `warpaes
-// bench`, it counts the bytes of one direction. The host's clock measures the time. Allocation is excluded, and a first
-// round warms up.
+// bench`, it counts the bytes of one direction. The host's clock measures the time. The time excludes allocation and a
+// first round, in which the GPUs and drivers warm up.
 //
 //     copy_bench [--mib N] [--samples N]
 #include <cuda_runtime.h>

@@ -164,9 +164,9 @@ This page is generated from `bench/results/lab` by `bench/report.py`. Do not edi
 [N] ranks thirteen kernels by speed, and the lab's `N.implementations` ranks them again on a current GPU
 ([lab.md](lab.md)). This page compares the two rankings. It also lists the counts that Nsight Compute reports for one
 launch of each kernel, without fixed clocks (`tools/profile_lab.py`). Counts are per 32 blocks of AES, the work of a
-warp whose threads process one block each. A wavefront is a pass of shared memory. A pass serves 32 lanes unless two
-lanes need different words of the same bank. Such a conflict requires additional passes ("conflicts per load").
-Percentages are relative to the maximum rate of the unit."""
+warp whose threads process one block each. A wavefront is one pass through shared memory, which serves all 32 lanes
+unless two lanes need different words of the same bank. Such a conflict requires additional passes ("conflicts per
+load"). Percentages are relative to the maximum rate of the unit."""
 
 UNITS = {
     "shared_percent": "shared memory",
@@ -198,7 +198,7 @@ COUNTS = {
 
 
 def places(values: list[float]) -> list[int]:
-    """Return the rank of each value. Rank 1 is the largest."""
+    """Return the rank of each value. The largest value has rank 1."""
     return [1 + sum(other > value for other in values) for value in values]
 
 
@@ -244,8 +244,8 @@ def against(kernel: dict, other: dict) -> str:
 
 
 def moves(labels: list[str], published: list[float], here: list[float], profile: dict) -> list[str]:
-    """Return a line for each kernel whose rank changed. The line compares the kernel with the most similar kernel among
-    the kernels that overtook it or that it overtook."""
+    """Return a line for each kernel whose rank changed. The line compares the kernel with another kernel that overtook
+    it or that it overtook: of these kernels, the one whose label has the most words in common."""
     kernels = {kernel["number"]: kernel for kernel in profile["kernels"]}
     out = []
     for i, (before, now) in enumerate(zip(places(published), places(here))):

@@ -18,7 +18,7 @@ constexpr std::size_t block = 16, samples = 101;
 struct Message {
     std::uint64_t blocks;
     bool serial;
-    std::uint64_t offset = 0;  ///< offset of its data
+    std::uint64_t offset = 0;  ///< offset of the message's data in the buffers
 };
 
 using List = std::vector<Message>;

@@ -465,7 +465,7 @@ void run(const Options& o) {
         for (const unsigned bits : o.keys) {
             for (const bool encrypt : {true, false}) {
                 const bool gcm = mode == "gcm";
-                if (!gcm && !encrypt) continue;  // decryption is the same operation
+                if (!gcm && !encrypt) continue;  // CTR decryption is the same operation as encryption
                 for (const std::size_t bytes : o.sizes) {
                     const Case c{gcm, encrypt, bits, bytes, gcm ? o.aad : 0};
                     const auto all = measure(c, engine, o.rounds);

@@ -24,7 +24,7 @@ def rows_of(record: dict, calls: str, bits: str) -> list[list[str]]:
     lines = []
     for (cipher, direction), sizes in found.items():
         line = [cipher + SAID[direction]] + [f"{ratio(sizes[n]):.2f}" if n in sizes else "" for n in SIZES]
-        # A value in bytes per nanosecond is the speed in GB/s.
+        # Bytes per nanosecond are the speed in GB/s.
         last = sizes[max(n for n in sizes if n <= 16384)]
         lines.append(line + [number(last["bytes"] / last[f"{who}_ns"]) for who in ("default", "warpaes")])
     return lines
@@ -49,7 +49,7 @@ def figures(record: dict) -> str:
             table(head, rows_of(record, "key", "128") + rows_of(record, "key", "256")),
             f"*{host['cpu']}, {host['cores']} cores, OpenSSL {record['openssl']}, {record['kernels']}; "
             f"{record['date'][:10]}, {commit_of(record)}; "
-            f"{len(record['rows'])} figures, including keys of 192 bits. The lowest figure is {said(lowest)}; "
+            f"{len(record['rows'])} figures, some for keys of 192 bits. The lowest figure is {said(lowest)}; "
             f"with the key set in advance it is {said(worst)}. Each figure is computed from the shortest of several "
             "samples; the two providers are measured alternately in the same process.*",
         ]

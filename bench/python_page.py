@@ -6,7 +6,8 @@ from records import RESULTS, read
 from text import commit_of, human_bytes, number, table, with_figures
 
 PAGE = "docs/python.md"
-#: The page lists calls that, without encryption, are less than this many times as fast as the other library.
+#: The page lists each call whose unencrypted equivalent is less than this many times as fast as the other library's
+#: call.
 FAST = 10
 #: Fields that contain the times of the same calls without encryption, and their names on the page.
 CLEAR = {"clear_seconds": "unencrypted", "clear_all_seconds": "by all cores", "dd_seconds": "dd"}
@@ -54,7 +55,8 @@ def figures(record: dict) -> str:
 
 
 def limits(rows: list[dict]) -> list[str]:
-    """Return a table of the calls that, without encryption, are less than FAST times as fast as the other library."""
+    """Return a table of the calls whose unencrypted equivalents are less than FAST times as fast as the other library's
+    calls."""
     lines = []
     for row in rows:
         seconds, way = min(((row[name], way) for name, way in CLEAR.items() if name in row), default=(0, ""))
@@ -64,8 +66,8 @@ def limits(rows: list[dict]) -> list[str]:
     if not lines:
         return []
     return [
-        "Each of these calls includes the kernel's page handling and copies. The next table lists the calls that, "
-        f"without encryption, are less than {FAST} times as fast as the other library:",
+        "Each of these calls includes the kernel's page handling and copies. The next table lists the calls whose "
+        f"unencrypted equivalents are less than {FAST} times as fast as the other library's calls:",
         table(["", "fastest unencrypted", "times as fast as the other library", "warpaes' share of that rate"], lines),
     ]
 
@@ -86,10 +88,10 @@ def tensors(record: dict) -> str:
             table(["", "bytes", "single call", "each of many"], lines),
             f"*{record['gpu']['name']}, driver {record['gpu']['driver']}, PyTorch {record['torch']}; "
             f"{record['date'][:10]}, {commit_of(record)}; `tools/torch_bench.py`. Figures are medians. Calls on "
-            "4 KiB are measured twice: one at a time, waiting for the device after each, and back to back, without "
-            "waiting. Models are loaded from the page cache, alternately unencrypted and encrypted. Unencrypted and "
-            "encrypted epochs also alternate. An epoch trains a transformer on records that two forked workers read, "
-            "and writes a checkpoint of the given size.*",
+            "4 KiB are measured twice: one at a time, waiting for the device after each call, and back to back, "
+            "without waiting. Models are loaded from the page cache, alternately unencrypted and encrypted. "
+            "Unencrypted and encrypted epochs also alternate. An epoch trains a transformer on records that two forked "
+            "workers read, and writes a checkpoint of the given size.*",
         ]
     )
 

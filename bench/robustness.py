@@ -122,7 +122,7 @@ for every kind of call, every mode with a tag and every format. A forged message
 1.5 times as long as an authentic message. The table lists every case that exceeds this limit. The column "minimum"
 contains the lowest possible ratio if decryption precedes the check: the time of the authentic message plus the time to
 overwrite its output with zeros, in threads that are already running, divided by the time of the authentic message. If
-decryption is as fast as memory, the zeros add more than half of the decryption's time.
+memory limits the speed of decryption, writing the zeros takes more than half as long as decryption.
 """
 
 RULE = (" --- ", " ---: ")

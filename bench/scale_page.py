@@ -87,7 +87,8 @@ def plans(inputs: dict, costs: model.Costs) -> str:
 
 
 def gpu(inputs: dict, costs: model.Costs) -> str:
-    """Compare the rates with the rates if encryption took no time, which are an upper limit for any GPU."""
+    """Compare each rate with the rate that would result if encryption took no time, which is an upper limit for any
+    GPU."""
     free = model.Costs(costs.per_object, costs.per_byte - costs.aes, 0.0, costs.driver, costs.tls)
     rows = []
     for instance in inputs["instances"]:

@@ -275,7 +275,7 @@ Failure FileCrypt::with_hint(warpaes_status status, std::string sentence, bool k
             id ? fmt::format("; the disabled key {} opens it, and `warpaes keys enable KEYSET {}` enables it", *id, *id)
             : status == WARPAES_ERROR_FORMAT ? look.hint
             : task.stored
-                ? "; a file that was moved within the tree does not open, and --aad must be the same as for encryption"
+                ? "; the file may have been moved within the tree, or --aad may differ from the --aad of the encryption"
             : k_.names == nullptr && looks_like_stored_name(std::filesystem::path(path).filename())
                 ? "; its name looks encrypted, so give --encrypted-names and the complete directory"
                 : "; repeat -k to try several keys, and give the --aad that was used for encryption";

@@ -33,7 +33,8 @@ struct JobSecrets {
 std::optional<SecretBytes> find_passphrase(const EncOptions& o) {
     if (o.passphrase_file) return read_passphrase_file("-kfile", *o.passphrase_file);
     if (o.passphrase != nullptr) {
-        return take_argument("-k", o.passphrase, "use -pass env:NAME, file:PATH, fd:N or stdin, or omit it");
+        return take_argument("-k", o.passphrase,
+                             "use -pass env:NAME, file:PATH, fd:N or stdin, or omit -k for a prompt");
     }
     if (o.pass != nullptr) return read_passphrase("-pass", o.pass);
     if (o.key != nullptr) return std::nullopt;

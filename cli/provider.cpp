@@ -437,7 +437,8 @@ int stats(const ProviderOptions& options) {
         if (counters.empty()) {
             throw Failure(
                 WARPAES_ERROR_NOT_FOUND,
-                fmt::format("'{}' names no counters file; `warpaes provider install --counters FILE` adds one", path));
+                fmt::format("'{}' does not name a counters file; `warpaes provider install --counters FILE` adds one",
+                            path));
         }
     }
     const Counts counts(counters);

@@ -110,7 +110,8 @@ std::string without_provider(const std::string& text) {
     if (first == std::string::npos) return text;
     const auto last = text.find(block_ends, first);
     if (last == std::string::npos) {
-        throw Failure(WARPAES_ERROR_FORMAT, "the last line of the warpaes block is missing; remove the block by hand");
+        throw Failure(WARPAES_ERROR_FORMAT,
+                      "the warpaes block has no end line '# <<< warpaes'; remove the block by hand");
     }
     return text.substr(0, first) + text.substr(last + std::string(block_ends).size());
 }

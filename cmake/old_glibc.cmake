@@ -17,6 +17,7 @@ foreach(target warpaes warpaes_python warpaes_cli)
   endif()
 endforeach()
 if(TARGET warpaes_cli)
-  # The compiler's own libraries contain references to this machine's glibc.
+  # --allow-shlib-undefined: the compiler's shared libraries refer to symbols of this machine's glibc, which the stubs
+  # do not define.
   target_link_options(warpaes_cli PRIVATE -Wl,--wrap=__libc_start_main -Wl,--allow-shlib-undefined)
 endif()

@@ -15,7 +15,8 @@
 
 namespace {
 
-/// Returns the C library's function with this name, or null. dlsym does not find the functions in this file.
+/// Returns the C library's function with this name, or null if this glibc is too old. dlsym does not find the functions
+/// in this file, because they are not exported.
 template <typename Function>
 Function* newer(const char* name) {
     return reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
@@ -95,8 +96,8 @@ std::uint32_t arc4random() noexcept {
     return value;
 }
 
-// Since 2.30. Without it, changing the wall clock changes how long a thread waits, as in all programs built for older
-// versions.
+// Since 2.30. With an older glibc, changing the wall clock changes how long a thread waits, as in all programs built
+// for older versions.
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* until) {
     static auto* const real = newer<decltype(pthread_cond_clockwait)>("pthread_cond_clockwait");
     if (real != nullptr) return real(condition, mutex, clock, until);
@@ -106,8 +107,8 @@ int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, cl
     return ::pthread_cond_timedwait(condition, mutex, &deadline);
 }
 
-// Since 2.34. Without it, descriptors that another thread opens before the program starts stay open in the program,
-// unless they are close-on-exec.
+// Since 2.34. With an older glibc, descriptors that another thread opens between this call and the start of the program
+// stay open in the program, unless they are close-on-exec.
 int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t* actions, int from) noexcept {
     static auto* const real =
         newer<decltype(posix_spawn_file_actions_addclosefrom_np)>("posix_spawn_file_actions_addclosefrom_np");

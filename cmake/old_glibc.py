@@ -36,7 +36,7 @@ class Symbol(NamedTuple):
     value: str  # symbols with equal values are aliases
     size: int
     function: bool
-    weak: bool  # a program's copy of a variable replaces all aliases only if they are weak as in glibc
+    weak: bool  # must equal glibc's: a program's copy of a variable replaces only its weak aliases
 
 
 def path_of(name: str) -> str:
@@ -49,7 +49,8 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def symbols_of(library: str, limit: tuple[int, ...]) -> dict[str, list[Symbol]]:
-    """Return the symbols in their newest version up to the limit, grouped by the library that contained them then."""
+    """Return the library's symbols, each in its newest version up to `limit`, grouped by the library that contained
+    them in glibc `limit`."""
     listed = subprocess.run(
         ["readelf", "-W", "--dyn-syms", path_of(library)], capture_output=True, text=True, check=True
     )

@@ -89,7 +89,7 @@ uint4* expand(const Node& root, unsigned depth, bool fixed) {
     cudaEvent_t begin{}, end{};
     check(cudaEventCreate(&begin));
     check(cudaEventCreate(&end));
-    for (int run = 0; run < 2; ++run) {  // the first run loads the kernel and warms up the clocks
+    for (int run = 0; run < 2; ++run) {  // the first run loads the kernel and raises the GPU's clock rate
         check(cudaMemcpy(level, root.data(), root.size(), cudaMemcpyHostToDevice));
         check(cudaEventRecord(begin));
         for (unsigned d = 0; d < depth; ++d) {
@@ -151,7 +151,7 @@ void verify(const std::vector<Node>& leaves, const Node& root, unsigned depth, b
     const Oracle oracle(fixed);
     const unsigned long long n = leaves.size(), some = std::min(n, 500ULL);
     for (unsigned long long k = 0; k < some; ++k) {
-        // In a large tree, every second index is odd, so that both left and right children are compared.
+        // In a large tree, every second compared index is odd, so that both left and right children are compared.
         const unsigned long long i = k + 1 == some ? n - 1 : k * (n / some) + (n / some > 1 ? k % 2 : 0);
         if (leaves[i] != oracle.leaf(root, depth, i)) {
             throw std::runtime_error("leaf " + std::to_string(i) + " is wrong");

@@ -134,7 +134,7 @@ int main(int argc, char** argv) try {
     std::random_device system;
     for (unsigned char& byte : key) byte = static_cast<unsigned char>(system());
     for (unsigned char& byte : counter) byte = static_cast<unsigned char>(system());
-    start(key, counter, device, bytes / 16);  // warms up the clocks
+    start(key, counter, device, bytes / 16);  // raises the GPU's clock rate
     cudaEvent_t begin{}, end{};
     check(cudaEventCreate(&begin));
     check(cudaEventCreate(&end));

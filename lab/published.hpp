@@ -100,13 +100,13 @@ inline constexpr double headline_kernel = 20;
 
 }  // namespace gu
 
-/// [P] Martín Berlanga, Paracrypt: a talk with few figures.
+/// [P] Martín Berlanga, Paracrypt: the script of a talk that states few numbers.
 namespace paracrypt {
 
 inline constexpr double stream_gain = 0.07;  ///< maximum gain of four streams over one
 inline constexpr int streams = 4;
 inline constexpr std::uint64_t best_staging_bytes = 8 << 20;
-/// The average gain over `openssl enc`, and the file size from which the paper reports this gain.
+/// The average gain over `openssl enc`, and the file size from which the talk reports this gain.
 inline constexpr double encryption_gain = 0.55, decryption_gain = 0.50;
 inline constexpr std::uint64_t encryption_gains_from_bytes = 63'000'000, decryption_gains_from_bytes = 125'000'000;
 inline constexpr std::array<int, 4> threads_per_block{1, 2, 4, 16};

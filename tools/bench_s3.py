@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Serves an object store with a given latency, for tools/bulk_bench.py.
 
-The server supports only the requests that the benchmark sends, and does not check signatures. It is faster than its
-clients.
+The server supports only the requests that the benchmark sends, and does not check signatures. It is fast enough not to
+limit the benchmark's clients.
 
     tools/bench_s3.py 9000 /dev/shm/objects 0.02
 """

@@ -287,7 +287,7 @@ def workers(key: Path, folder: Path) -> dict:
 
 
 def measure(arguments: argparse.Namespace, record: dict) -> None:
-    """Measure object stores, large objects, and several workers compared with one worker."""
+    """Measure small objects and a large object in an object store, and files with one and with several workers."""
     with tempfile.TemporaryDirectory(prefix="bulk-bench-") as name:
         folder = Path(name)
         key = folder / "key.json"
@@ -315,7 +315,7 @@ def main() -> None:
         help="what to measure (%(default)s)",
     )
     parser.add_argument("--objects", type=int, default=10_000, help="number of small objects (%(default)s)")
-    parser.add_argument("--looped", type=int, default=1000, help="number of objects for the loop (%(default)s)")
+    parser.add_argument("--looped", type=int, default=1000, help="number of objects for pyca's loop (%(default)s)")
     parser.add_argument("--latency", type=float, default=0.02, help="latency of the object store in seconds")
     parser.add_argument("--large", type=size, default=4 << 30, help="size of the large object (default: 4G)")
     parser.add_argument(

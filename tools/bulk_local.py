@@ -24,7 +24,8 @@ from pathlib import Path
 import warpaes
 
 OBJECT = 128 << 20
-#: The number of measured rounds. Another round runs first and is not counted, because first uses of memory are slower.
+#: The number of measured rounds. An uncounted round runs first, because a first use of memory is slower than later
+#: uses.
 ROUNDS = 5
 #: No round begins after this many seconds, but at least one round is measured.
 TIME = 45

@@ -225,7 +225,8 @@ def measure_disk(folder: Path, size: int, rounds: int) -> list[dict]:
                     os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
                 seconds, _ = timed(command)
             taken[name] += [seconds] if turn else []
-        # A virtual machine's host may still cache pages that the previous commands used, so the order changes.
+        # A virtual machine's host may still cache pages that the previous commands used, so each round starts with a
+        # different command.
         order.append(order.pop(0))
     return [{"command": name, "seconds": statistics.median(times)} for name, times in taken.items()]
 

@@ -129,7 +129,7 @@ def usual_rate(target: str) -> float:
 
 
 def had(target: str, sha: str) -> int:
-    """Return the number of the target's executions in the records of a commit without changes."""
+    """Return the number of the target's executions in all records of commit `sha` without uncommitted changes."""
     return sum(result["executions"] for result in recorded(target) if result["commit"] == sha and not result["dirty"])
 
 

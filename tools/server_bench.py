@@ -132,7 +132,7 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
         folder = Path(name)
-        folder.chmod(0o755)  # nginx changes its user if root starts it
+        folder.chmod(0o755)  # if root starts nginx, it runs as another user, which must be able to read this folder
         (folder / "files").mkdir()
         with (folder / "files/file").open("wb") as file:
             file.truncate(10**9)

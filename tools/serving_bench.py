@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Measures loads of encrypted models and copies of encrypted KV blocks on a GPU. Compares them in the same run with
-loaders of unencrypted models and with plain copies.
+"""Measures loads of encrypted models and copies of encrypted KV blocks on a GPU. Compares the loads with loaders of
+unencrypted models, and the copies with plain copies, in the same run.
 
 Prints the rows and stores a record in bench/results/serving. Needs PyTorch, safetensors and cryptography. Parts that
 need fastsafetensors, runai_model_streamer, kvikio or transformers are skipped if the package is not installed. The

@@ -2,8 +2,8 @@
 WARPAES_MUTANT selects the active mutants of a process, such as "7" or "7,12".
 
 A changed statement becomes `if (warpaes_mutant(7)) { changed } else { original }`, and a changed expression becomes
-`(warpaes_mutant(7) ? (changed) : (original))`, on the same lines. Code that the compiler evaluates (constants, types,
-`if constexpr`) cannot have a switch.
+`(warpaes_mutant(7) ? (changed) : (original))`, on the same lines. Code that has an effect only at compile time
+(constants, types, `if constexpr`) cannot have a switch.
 """
 
 from __future__ import annotations

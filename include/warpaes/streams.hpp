@@ -1,5 +1,5 @@
-// warpaes: files of authenticated segments in C++20, over the C ABI: keysets, readers with random access, and writers.
-// Header only; the rules in warpaes.hpp also apply here.
+// warpaes: the C++20 interface for files of authenticated segments, with keysets, random-access readers and writers.
+// Header only, over the C ABI; the rules in warpaes.hpp also apply here.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -172,7 +172,7 @@ Verdict one_thread(const Figures& figures) {
                                            gb_per_s(one), compared(r), gb_per_s(next)));
 }
 
-/// Returns the verdict on kernels from disk to disk, whose speeds differ little according to the paper.
+/// Judges the claim that the choice of the kernel makes little difference to the speed from disk to disk.
 Verdict differ_little(const Figures& figures, std::initializer_list<const char*> kernels) {
     const Panel* panel = nullptr;
     try {

@@ -61,7 +61,7 @@ class _Landings:
             return None
         self._count += 1
         landing = torch.empty(LANDING_BYTES, dtype=torch.uint8, device=self._device)
-        torch.cuda.current_stream(self._device).synchronize()  # as for tensors: the memory may still be in use there
+        torch.cuda.current_stream(self._device).synchronize()  # this stream may still use the memory
         return landing
 
     def give(self, landing: Any) -> None:

@@ -12,7 +12,8 @@ from ._cryptotensors import framework_name, framework_shape
 from ._pieces import Part, Tensor, chunks_of, cut
 from ._sealed_file import SealedFile
 
-#: Tensors are allocated in groups of this many bytes, and of twice as many each time, up to the second number.
+#: Sizes in bytes of the groups in which tensors are allocated: the first group's size and the maximum. Each group is
+#: twice as large as the previous group.
 FIRST_BYTES, MOST_BYTES = 64 << 20, 1 << 30
 
 
@@ -38,8 +39,9 @@ class Shard:
     def _tensors(self) -> Iterator[Tensor]:
         for names in self._groups():
             group = [(name, self._empty(name)) for name in names]
-            # PyTorch's allocator reuses memory in stream order, and the data arrive on other streams. Waiting once for
-            # each group is faster, because the default stream also waits for copies on other streams, as KvikIO's are.
+            # PyTorch's allocator reuses memory in stream order, but the data arrive on other streams, so the new memory
+            # may still be in use. Waiting once for each group is faster than waiting for each tensor, because the
+            # default stream also waits for copies on other streams, such as KvikIO's.
             torch.cuda.current_stream(self.file.device).synchronize()
             for name, made in group:
                 yield self.file.sealed(name, made.reshape(-1).view(torch.uint8))

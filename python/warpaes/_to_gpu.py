@@ -23,15 +23,16 @@ from ._shards import Shard, in_order
 from .aead import AESGCM, Batch
 from .exceptions import InvalidTag
 
-#: The size is large enough to keep the GPU busy, and small enough for page-locked memory to be allocated quickly.
+#: Number of bytes in a piece: large enough to keep the GPU busy, and small enough for page-locked memory to be
+#: allocated quickly.
 PIECE_BYTES = 16 << 20
-#: Threads that read, and the number of pieces that the GPU decrypts or that wait for earlier ones. With 16 processors,
-#: the threads that wait for the GPU need some of them.
+#: Maximum number of threads that read, and of pieces that are decrypted or wait for earlier pieces. On a machine with
+#: 16 processors, 12 threads leave some processors for the threads that wait for the GPU.
 MOST_THREADS, MOST_DECRYPTED = 12, 6
 
 
 class _Rooms:
-    """Page-locked buffers, one for each thread that reads."""
+    """Page-locked buffers, one for each piece under way. They are used again for later pieces."""
 
     def __init__(self, length: int) -> None:
         self._length = length

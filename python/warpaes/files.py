@@ -289,7 +289,8 @@ class SealedTextWriter(io.TextIOWrapper):
         """Wrap a ``SealedWriter``; see ``open`` for the arguments."""
         super().__init__(file, encoding, errors, newline)  # type: ignore[arg-type]  # a name is not needed
         self._file = file
-        if codecs.lookup(self.encoding).name in ("utf-16", "utf-32"):  # TextIOWrapper does so only for seekable files
+        # TextIOWrapper writes the byte-order mark only to seekable files.
+        if codecs.lookup(self.encoding).name in ("utf-16", "utf-32"):
             self.write("\ufeff")
 
     def abort(self) -> None:

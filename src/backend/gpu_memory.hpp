@@ -73,7 +73,8 @@ public:
     /// Copies `bytes` bytes between any two buffers. The copy starts after earlier work on `stream` and is complete on
     /// return.
     virtual void copy(void* to, const void* from, std::size_t bytes, int device, void* stream) = 0;
-    /// Copies `rows` rows of `bytes` bytes, which begin `to_stride` and `from_stride` bytes apart.
+    /// Copies `rows` rows of `bytes` bytes. Rows begin `from_stride` bytes apart in `from`, and `to_stride` bytes apart
+    /// in `to`.
     virtual void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                            std::size_t bytes, std::size_t rows, int device, void* stream) = 0;
     /// Writes zeros. Complete on return, and ordered after earlier work on `stream`.
@@ -84,8 +85,8 @@ public:
     virtual void host_unregister(void* pointer) noexcept = 0;
     /// Returns false once host_register has returned false.
     [[nodiscard]] virtual bool registers() const noexcept = 0;
-    /// Allocates memory from the driver, not zeroed. `device` is the owner of device memory. Page-locked memory is not
-    /// aligned to pages; the result is nullptr if the driver cannot allocate it.
+    /// Allocates uninitialized memory from the driver. `device` is the owner of device memory. Page-locked memory is
+    /// not aligned to pages; the result is nullptr if the driver cannot allocate it.
     [[nodiscard]] virtual void* allocate(Memory kind, int device, std::size_t bytes) = 0;
     /// Releases the memory; device memory is overwritten first.
     virtual void release(Memory kind, void* pointer) noexcept = 0;

@@ -10,7 +10,7 @@
 // blocks starts at round three with a load and an addition: no counting, no byte swap, no whitening, and two rounds
 // fewer.
 //
-// The table depends on the key; it is indexed by the public counter.
+// The table depends on the key, but its index is the public counter, so no address depends on a secret.
 #pragma once
 
 #include <type_traits>

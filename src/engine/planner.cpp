@@ -59,9 +59,9 @@ std::vector<Planner::Cpu> Planner::find_cpus() const {
 
 ShortWay Planner::short_way(Mode mode, Direction direction, int rounds, std::uint64_t longest_short) const {
     ShortWay way;
-    // Costs are linear between the ends of their spans: a backend that is best at both ends is best between them. Below
-    // the first end, the backend that is best at that end is used, because the short path avoids most of a call's fixed
-    // cost.
+    // Within a span (see Cost::ends), costs are linear, so a backend that is best at both ends of a span is best within
+    // it. Below the first end, the backend that is best at that end is used, because the short path avoids most of a
+    // call's fixed cost.
     const std::uint64_t factor = cost_factor(mode);
     const auto extend = [&](std::uint64_t bytes) {
         const Work work{.mode = mode,

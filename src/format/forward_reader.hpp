@@ -32,8 +32,8 @@ public:
     [[nodiscard]] const SegmentLayout& layout() const noexcept override { return cipher_->layout(); }
 
     /// Returns the next bytes, at least one unless the file ends there. `offset` must be the end of the previous read;
-    /// otherwise throws Error{RANGE}. All returned bytes have been authenticated. After any other error, each call
-    /// throws that error again.
+    /// otherwise throws Error{RANGE}. All returned bytes have been authenticated. After any other error, every later
+    /// call throws the same error.
     std::uint64_t read(std::uint64_t offset, std::uint8_t* output, std::uint64_t length) override;
 
 private:

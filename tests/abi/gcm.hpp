@@ -36,7 +36,7 @@ struct Segments {
     void* output = nullptr;
     std::size_t plaintext_stride = 0, ciphertext_stride = 0;  ///< 0: no gaps
     void* tags = nullptr;                                     ///< null: inline tags
-    // What became of them:
+    // The results:
     std::uint64_t failures = 0, first_failure = 0;
     bool on_gpu = false;
 };

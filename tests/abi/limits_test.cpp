@@ -147,7 +147,8 @@ TEST_F(Limits, OfEveryModeOfAMessage) {
                 EXPECT_EQ(refuses(crypt(rules, direction, lengths), WARPAES_ERROR_DATA_LENGTH, "input_len: "),
                           !(seals ? rules.text : rules.sealed)(n))
                     << warpaes_last_error();
-                if (rules.some_tag == 0) continue;  // a separate message covers such modes
+                // Modes without tags refuse the fields below (MessageErrors.FieldsOfOtherModes).
+                if (rules.some_tag == 0) continue;
                 lengths = good;
                 lengths.tag = n;
                 EXPECT_EQ(refuses(crypt(rules, direction, lengths, 64), WARPAES_ERROR_ARGUMENT, "tag_len: "),

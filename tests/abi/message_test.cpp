@@ -87,7 +87,7 @@ TEST_P(Message, LongLengths) {
         check_all(engine_, length, modes_but({WARPAES_CFB1}));
         ASSERT_FALSE(HasFatalFailure());
     }
-    // On a simulated GPU, only one of these lengths runs, in CTR.
+    // On a simulated GPU, only one of the following lengths runs, and only in CTR.
     const bool one = simulated() && GetParam() == "cuda";
     const auto modes = one ? std::vector{WARPAES_CTR} : modes_but({WARPAES_CFB1, WARPAES_CFB8});
     for (const std::size_t length : one ? std::vector{mib + 17} : std::vector{mib - 17, mib, mib + 16, mib + 17}) {
@@ -96,7 +96,7 @@ TEST_P(Message, LongLengths) {
     }
 }
 
-/// The serial modes need one block cipher call per byte or bit, so one long message per mode is enough.
+/// CFB8 and CFB1 need one block cipher call per byte or bit, so one long message per mode and direction is enough.
 TEST_P(Message, LongSegmentedMessages) {
     Random random(8);
     const std::size_t kib = simulated() && GetParam() == "cuda" ? 16 : 256;

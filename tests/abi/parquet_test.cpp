@@ -419,7 +419,8 @@ protected:
     void copy(void* to, const void* from, std::size_t bytes) {
         ASSERT_EQ(warpaes_copy(engine_.get(), to, from, bytes), WARPAES_OK) << warpaes_last_error();
     }
-    /// Stages the modules and returns the seals and the image. The last bytes of the image are poisoned.
+    /// Stages the modules, and returns the image and the seals. Before the call, the seals and the bytes in front of
+    /// the modules contain 0xee.
     warpaes_status stage(std::uint32_t flags, Bytes& image, Bytes& seals, std::vector<warpaes_parquet_page>& pages) {
         image.assign(WARPAES_PARQUET_SHIFT(flags), 0xee);
         append(image, modules_);

@@ -269,8 +269,8 @@ TEST_P(Stream, MessagesWithTagsAreDecryptedWithoutWaiting) {
     }
 }
 
-// Tests messages without text, such as keep-alives. Only the parts that are written lie in device memory, so the tag or
-// the status determines the device.
+// Tests messages without text, such as keep-alives. The parts that are only read lie in host or device memory, in every
+// combination. If all of them are in host memory, the tag or the status determines the device.
 TEST_P(Stream, MessagesWithoutText) {
     for (const warpaes_mode mode : {WARPAES_GCM, WARPAES_CCM, WARPAES_CMAC}) {
         for (const warpaes_direction direction : directions) {

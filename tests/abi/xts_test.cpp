@@ -109,7 +109,7 @@ TEST_P(Xts, NistVectors) {
                     << set << bits << " COUNT = " << record.fields.at("COUNT");
                 ASSERT_TRUE(output.intact_after(input.size()));
             }
-            EXPECT_EQ(skipped, bits == "128" ? 200U : 400U);  // units of 130 bits, and of 140 and 250 bits
+            EXPECT_EQ(skipped, bits == "128" ? 200U : 400U);  // AES-128: units of 130 bits; AES-256: 140 and 250 bits
         }
     }
     std::cout << "skipped units that are not whole bytes: 200 of 1000 records for AES-128, 400 of 1000 for AES-256\n";

@@ -159,7 +159,8 @@ TEST(CleanStack, AsDeepAsWasNoted) {
     EXPECT_FALSE(stack.holds(secret));
 }
 
-// The library overwrites its own frames to their exact depth. AddressSanitizer enlarges frames.
+// The library overwrites exactly the depth that its own frames have. AddressSanitizer enlarges the frames, so these
+// tests would fail under it.
 #if !defined(__SANITIZE_ADDRESS__)
 TEST(CleanStack, OfEachPieceThatIsShared) {
     OwnStack stack;

@@ -193,12 +193,12 @@ TEST_P(AbiBatchErrors, NoncesTwice) {
     const auto iv = [&](unsigned n, unsigned i) {
         return static_cast<std::uint8_t*>(entries[n].iv.at.pointer) + 16 * i;
     };
-    std::memcpy(iv(4, 1), iv(0, 0), 12);  // two GCM entries
-    std::memcpy(iv(3, 1), iv(2, 0), 12);  // a CCM and a GCM entry, whose counters differ
+    std::memcpy(iv(4, 1), iv(0, 0), 12);  // the same IV in two GCM entries
+    std::memcpy(iv(3, 1), iv(2, 0), 12);  // in a CCM and a GCM entry, whose counter blocks differ
     EXPECT_EQ(run(entries, flags), (std::vector{WARPAES_ERROR_IV_REUSED, WARPAES_OK, WARPAES_OK, WARPAES_OK,
                                                 WARPAES_ERROR_IV_REUSED, WARPAES_OK}));
     EXPECT_EQ(run(entries), std::vector(6, WARPAES_OK)) << "only on request";
-    // These entries use a different key, or the same key as bytes.
+    // The same IV is accepted under a different key, but not under the same key as bytes.
     entries[4].key = other_key_.get();
     EXPECT_EQ(run(entries, flags), std::vector(6, WARPAES_OK));
     Bytes raw(32, 1);

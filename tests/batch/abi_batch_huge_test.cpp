@@ -67,7 +67,7 @@ TEST_P(AbiBatchHuge, NumbersAreRefused) {
         if (what == 2) parts[part]->stride = huge() | std::uint64_t{1} << 56;
         if (below(2) == 0) e.aad_len = huge();
         if (what == 0) {
-            // Any number of messages would fit if they shared all their data.
+            // A large stride, because any number of messages would fit if they shared all their data.
             for (std::size_t i = 0; i < 5; ++i) parts[i]->stride = std::max<std::uint64_t>(parts[i]->stride, 4096);
         }
         const auto statuses = run(entries);

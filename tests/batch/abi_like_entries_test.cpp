@@ -39,12 +39,12 @@ protected:
         }
         return all;
     }
-    /// Runs the entries together and in batches of their own, and compares statuses and memory.
+    /// Runs the entries in one batch and each entry in a separate batch, and compares statuses and memory.
     void compare(const std::vector<E>& all, const std::vector<warpaes_status>& expected) {
         fill();
         const Bytes before = memory_;
         for (std::size_t i = 0; i < all.size(); ++i) {
-            if (expected[i] == WARPAES_ERROR_OVERLAP) continue;  // possibly with another entry
+            if (expected[i] == WARPAES_ERROR_OVERLAP) continue;  // the overlap may be with another entry
             std::vector<E> one{all[i]};
             EXPECT_EQ(run(one)[0], expected[i]) << i;
         }

@@ -396,7 +396,7 @@ TEST_P(CudaBatch, MessagesOfGcmInOnePass) {
 /// Tests batches that GcmWindows processes: lengths and associated data around its windows of 256 blocks, messages that
 /// groups of warps share, and a message whose counter exceeds 16 bits.
 TEST_P(CudaBatch, MessagesOfGcmInWindows) {
-    constexpr std::uint64_t longest = (33 << 20) + 4000;  // more windows than two digits count
+    constexpr std::uint64_t longest = (33 << 20) + 4000;  // numbers of windows with three digits (GcmWindows::radix)
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         std::vector<GroupSpec> mixed{{.count = 1, .length = longest, .iv_length = 12, .aad_length = 28, .key = 0}};
         for (const std::uint64_t aad : {0, 16, 31, 32, 33, 1024}) {

@@ -141,7 +141,7 @@ TEST_P(BatchDeviceFailure, OutputsOfWhatFailedShowNothing) {
         for (const char* const function : ends) {
             for (int nth = 1;; ++nth) {
                 simt::Machine machine = simt::Machine::from_environment();
-                machine.guarded = on_device;  // the host cannot access and wipe the memory
+                machine.guarded = on_device;  // a host that wipes device memory directly would crash
                 simt::reset(machine);
                 const AbiEngine engine = engine_with_gpu(GetParam());
                 DeviceMemory memory(engine, 0, on_device ? WARPAES_MEMORY_DEVICE : WARPAES_MEMORY_PAGE_LOCKED);
@@ -289,8 +289,8 @@ TEST(EnqueuedBatch, TakesACopyOfIvsInHostMemory) {
     simt::reset();
 }
 
-/// The list of the batch's devices is allocated after the checks and before the first task. Allocations of this size
-/// fail in turn.
+/// The list of the batch's devices is allocated after the checks and before the first task. Allocations that have the
+/// size of this list fail in turn.
 TEST(BatchOnAGpu, IsRefusedIfThereIsNoMemoryForItsWorkers) {
     const std::vector specs(3, GroupSpec{.mode = Mode::ctr, .length = 64});
     unsigned refused = 0;
@@ -346,7 +346,7 @@ TEST(BatchOnAGpu, TakesAMessageThatIsLargerThanATask) {
     std::vector<std::uint8_t> data((std::size_t{16} << 20) + 16), iv(16);
     const warpaes_batch_entry entry = one_in_place(WARPAES_CBC, data.data(), data.size(), iv, key);
     warpaes_batch* handle = nullptr;
-    // The batch ends immediately.
+    // Every copy fails, and the batch must still end.
     simt::fail_call("cudaMemcpyAsync", 1, cudaErrorUnknown, 1 << 20);
     ASSERT_EQ(warpaes_batch_submit(engine.get(), nullptr, &entry, 1, &handle), WARPAES_OK);
     const AbiBatchHandle batch(handle);

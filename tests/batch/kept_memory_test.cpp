@@ -88,7 +88,7 @@ TEST_F(KeptMemory, OneMessageAfterTheOtherTakesTheSame) {
     warpaes_free(engine.get(), data);
 }
 
-// Memory that a running task uses is not given to another task.
+// Memory that a running message uses is not given to a message of another thread.
 TEST_F(KeptMemory, MessagesOfSeveralThreadsHaveTheirOwn) {
     const AbiEngine engine = engine_with_gpu("cuda");
     constexpr std::uint64_t bytes = 5000;
@@ -121,7 +121,8 @@ TEST_F(KeptMemory, MessagesOfSeveralThreadsHaveTheirOwn) {
     warpaes_key_destroy(key);
 }
 
-// If a GPU must not overwrite its input, because the work may be repeated, the output first goes to staging memory.
+// If a GPU must not overwrite its input, because the work may be repeated, the output first goes to staging memory,
+// which must not contain it when the worker is idle.
 TEST_F(KeptMemory, AWorkerWithNothingToDoHasNothingInItsStaging) {
     const AbiEngine engine = engine_with_gpu("auto");
     const BatchCase cases(

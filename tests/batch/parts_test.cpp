@@ -352,7 +352,7 @@ struct OneBatch {
             entries[i].mode = WARPAES_CMAC;
             entries[i].direction = i % 3 == 0 ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
             entries[i].count = 3;
-            entries[i].key_len = i % 5 == 0 ? 17 : 16;  // a length of 17 is refused
+            entries[i].key_len = i % 5 == 0 ? 17 : 16;  // a key length of 17 bytes is refused
             entries[i].keys.at.pointer = bytes.data();
             entries[i].tag.at.pointer = tags.data() + 48 * (i % 3 == 0 ? i + 1 : 0);
             entries[i].tag.stride = entries[i].tag_len = 16;

@@ -344,7 +344,7 @@ class Provider(CommandTest):
         )
         self.refused_as(NOT_FOUND, "nothing.cnf", "install", "--config", "nothing.cnf", "--module", MODULE)
         self.refused_as(STATE, "not active", "check", "--config", "openssl.cnf", text=DEBIAN)
-        self.refused_as(NOT_FOUND, "names no counters file", "stats", "--config", "openssl.cnf")
+        self.refused_as(NOT_FOUND, "does not name a counters file", "stats", "--config", "openssl.cnf")
         self.refused_as(FORMAT, "not a counters file of the provider", "stats", "--counters", "openssl.cnf")
         self.refused_as(ARGUMENT, "did you mean 'install'", "instal")
         self.refused_as(ARGUMENT, "install, check, remove or stats")

@@ -163,8 +163,8 @@ private:
 
 class CpuLength : public testing::TestWithParam<NamedBackend> {};
 
-// EVP accepts lengths as int. The test maps 2 GiB of address space to 16 MiB of memory. Afterwards, this memory
-// contains the last window of the run.
+// EVP accepts lengths as int, but a run can be longer. The test maps more than 2 GiB of input and as much output, each
+// to only 8 MiB of memory. After the run, the memory of the output contains the run's last 8 MiB.
 TEST_P(CpuLength, MayExceedTheLargestInt) {
     if (!GetParam().backend->usable()) GTEST_SKIP() << why_not(GetParam());
     constexpr std::size_t window = std::size_t{8} << 20, windows = 257;

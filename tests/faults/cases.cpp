@@ -146,8 +146,8 @@ Keyset make_keyset(const char* template_name) {
 
 constexpr char aad[] = "associated";
 
-/// Reads a file that is not seekable. Bytes that were read before a failure are authentic. They are wiped for the
-/// comparison.
+/// Reads a file whose length is not known, piece by piece. After a failure, wipes the authentic bytes of earlier
+/// pieces, because the tests expect zeros.
 warpaes_status read_forward(warpaes_reader* reader, Bytes& memory) {
     memory.clear();
     Bytes piece(1000);
@@ -162,7 +162,8 @@ warpaes_status read_forward(warpaes_reader* reader, Bytes& memory) {
     return WARPAES_OK;
 }
 
-/// Reads the file in three pieces. A failed call wipes its own output but not the output of earlier calls.
+/// Reads the file in three pieces, the last piece first. The library wipes only the output of the call that fails, so
+/// this function also wipes the pieces of earlier calls.
 warpaes_status read_all(warpaes_engine* engine, const warpaes_keyset* keyset, const Ends& ends) {
     warpaes_source source{};
     source.struct_size = sizeof source;

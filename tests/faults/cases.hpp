@@ -56,7 +56,7 @@ struct Case {
     std::function<warpaes_status(warpaes_engine*, const Ends&, std::uint32_t& notes)> run;
     /// Returns whether `output` is the output of a successful run.
     std::function<bool(const Bytes& output)> is_whole;
-    /// Returns whether a pipe may receive `output` before a failure.
+    /// Returns whether a pipe may have received `output` before the job failed: authentic bytes from the beginning.
     std::function<bool(const Bytes& output)> is_beginning;
     /// The expected output, if every successful run writes the same bytes.
     Bytes exact;

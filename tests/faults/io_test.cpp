@@ -153,7 +153,8 @@ TEST_P(Io, EveryCallAtEveryPosition) {
             for (const Fault& f : faults) {
                 const Injection injection{call, nth, f.effect, f.error, f.times};
                 const warpaes_status status = check(call, {injection}, describe(injection));
-                // Threads may make one call fewer than in the run that counted the calls.
+                // Threads may make one call fewer than in the run that counted the calls, so the last fault may not
+                // occur.
                 EXPECT_TRUE(!missed_ || nth == n) << describe(injection) << ": no fault was injected";
                 // The content is right but not on the disk.
                 if (call == "fsync" && nth == 1 && (f.error == EIO || f.error == ENOSPC)) {
@@ -163,9 +164,10 @@ TEST_P(Io, EveryCallAtEveryPosition) {
         }
     }
     if (!seen.contains("link")) return;
-    // On a file system without unnamed files, the calls that replace them also fail, with and without RENAME_NOREPLACE.
+    // On a file system without unnamed files, the calls that work with a named temporary file fail in turn, with and
+    // without RENAME_NOREPLACE.
     std::vector<Injection> named{{"open", 2, Effect::fail, EOPNOTSUPP}};  // the first call opens the input
-    // The third call is for permissions.
+    // The third call determines the permissions of new files.
     if (ends == EndKind::file) named.push_back({"open", 4, Effect::fail, EOPNOTSUPP});
     for (const std::string call : {"open", "rename", "link", "unlink"}) {
         for (const Fault& f : faults_of(call)) {

@@ -1,4 +1,4 @@
-// Keys for every format, with segments so small that short plaintexts have many of them.
+// Keys for every format, with a segment size so small that even short plaintexts consist of many segments.
 #pragma once
 
 #include <random>

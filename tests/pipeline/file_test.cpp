@@ -215,7 +215,7 @@ TEST_F(FileTest, WhoeverReplacesAFileKeepsItsOwnerOrGivesNobodyMore) {
     for (const auto& [before, after] : narrowed) {
         make(before);
         ::setfsgid(34567);
-        ::setfsuid(34567);  // this user may not change a file's owner or its group to that group
+        ::setfsuid(34567);  // this user cannot give a file to the old owner and group
         write_through_sink("old", "text", true);
         ::setfsuid(0);
         ::setfsgid(0);
@@ -344,7 +344,7 @@ TEST_F(FileTest, AFullDeviceIsAWriteError) {
 }
 
 TEST_F(FileTest, ALimitOnFileSizesIsAWriteErrorAndLeavesNothing) {
-    std::signal(SIGXFSZ, SIG_DFL);  // SIGXFSZ ends the process
+    std::signal(SIGXFSZ, SIG_DFL);  // by default, SIGXFSZ would end the process
     rlimit before{};
     ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
     rlimit small = before;
@@ -361,7 +361,7 @@ TEST_F(FileTest, ALimitOnFileSizesIsAWriteErrorAndLeavesNothing) {
 }
 
 TEST_F(FileTest, AClosedPipeIsAWriteError) {
-    std::signal(SIGPIPE, SIG_DFL);  // SIGPIPE ends the process
+    std::signal(SIGPIPE, SIG_DFL);  // by default, SIGPIPE would end the process
     write_to_closed_pipe();
 }
 

@@ -33,8 +33,8 @@ protected:
         simt::reset();
     }
 
-    /// Encrypts `bytes` bytes on a new engine, in a mode that copies everything to the device and back. The lanes are
-    /// closed together with the engine.
+    /// Processes `bytes` bytes of plaintext_ on a new engine, in a mode that copies everything to the device and back.
+    /// The lanes are closed together with the engine.
     Bytes encrypt(std::size_t bytes) {
         Engine engine({.backend = "cuda", .device = -1, .threads = 2, .depth = 2, .chunk_bytes = 65536});
         Bytes out(bytes);

@@ -155,7 +155,7 @@ TEST_F(Launches, AFigureChangesWhatIsLaunchedAndNoByte) {
                                     (c.figure == &LaunchTable::one_launch_share && c.value == 1024);
         EXPECT_TRUE(another_kernel || tuned.launched != built_in.launched);
     }
-    // GHASH with products of bits uses more thread blocks.
+    // product_blocks changes only the launches of GHASH, and only without the kernels that use tensor cores.
     LaunchTable table = gpu().launches(0).built_in;
     table.tensor_blocks = never;
     table.one_launch_share = 0;

@@ -425,7 +425,7 @@ class Text(unittest.TestCase):
         text = report.performance([GPU_RECORD | {"batches": batches, "payload": payload}])
         for line in (
             "| cuda | CTR, AES-128 | 1 x 1 GiB | one | device | 200 |  |",
-            "| cuda | CTR, AES-128 | 4,096 x 256 KiB | one | device | 160 | 25.0 % more time than one message |",
+            "| cuda | CTR, AES-128 | 4,096 x 256 KiB | one | device | 160 | 25.0 % slower per byte than one message |",
             "| vaes | CCM encryption, AES-128, 13 bytes of associated data "
             "| 1,000 x 1,500 B | each | host | 3.00 | 2.00x libcrypto |",
             "| cuda | CMAC, AES-128 | 65,536 x 16 KiB | one | host | 40.0 |  |",

@@ -240,7 +240,7 @@ TEST(ProviderCipher, SivThatHasFailedDoesNotEndWell) {
     EXPECT_EQ(0, EVP_CipherFinal_ex(back.get(), out.data(), &n));
 }
 
-/// Parameters whose pointers are invalid must be refused. The default provider would read them.
+/// A parameter whose data pointer is null must be refused. The default provider would read from that pointer.
 TEST(ProviderCipher, ParametersWithoutDataAreRefused) {
     const Library library;
     for (const char* const name : {"AES-128-GCM", "AES-128-CCM"}) {

@@ -113,7 +113,8 @@ class Names(Format):
 
 
 class LockFile(Format):
-    """Another job's lock. Its text is used only in a message. Changes of the lock show whether the job is alive."""
+    """Another job's lock. Its text is not authenticated: it appears in a message, and determines whether and after how
+    much time the lock is taken over."""
 
     name = "lock of bulk"
     verdicts = {"text for a sentence": "changes of the lock show whether another job is alive"}  # noqa: RUF012

@@ -54,7 +54,7 @@ class Lists(unittest.TestCase):
             wrong: dict[int, object] = {0: b"", 5: bytearray(tag - 1), 6: memoryview(bytes(1)), 299: b"x"}
             for i, short in wrong.items():
                 sealed[i] = short
-            sealed[7] = bytes(tag)  # the length of an empty text's tag, but not the right tag
+            sealed[7] = bytes(tag)  # as long as the tag of an empty text, but wrong
             results = aead.decrypt_batch(NONCES, sealed, return_exceptions=True)  # type: ignore[arg-type]
             for i, result in enumerate(results):
                 if i in wrong:

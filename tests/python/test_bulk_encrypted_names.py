@@ -963,7 +963,8 @@ class Store(StoreCase):
     def test_swapped_objects(self) -> None:
         bulk("encrypt", "-k", self.key, "--encrypt-names", "--envelope", "object", self.raw, self.sealed)
         objects = {key: self.store.get(key) for key in self.store.keys(self.prefix + "/") if storage.FOLDER not in key}
-        # All files have the same length. The objects of wrapped keys do not, and verify reads keys from the manifest.
+        # All files have the same length, which wrapped keys do not have. Wrapped keys are not exchanged, because verify
+        # reads the keys from the manifest.
         lengths = [len(data) for data in objects.values()]
         files = [key for key, data in objects.items() if lengths.count(len(data)) == len(TREE)]
         one, two = files[:2]

@@ -59,7 +59,8 @@ class Trust(Case):
             (self.source / name).write_text(text)
 
     def opens(self, keyset: warpaes.Keyset, name: str) -> bool:
-        """Return whether a keyset opens an object that is bound to its name in any way."""
+        """Return whether the keyset opens the object, whether it is unbound, or bound to its name with or without
+        its dataset."""
         sealed = (self.target / name).read_bytes()
         dataset = self.load(self.target).dataset
         for associated in (b"", name.encode(), keys.name_data(dataset, name)):
@@ -453,8 +454,7 @@ class Objects(Trust):
         self.assertEqual(self.files(self.out), {"a": b"1", "c": b"3"})
 
     def test_rekey_adopts_nothing_but_its_own_objects(self) -> None:
-        """The object is under the new key, but has a different name, belongs to a different dataset, or is an old
-        copy."""
+        """The object planted between the two runs is under the new key, but belongs to another name or dataset."""
         for envelope in ([], ["--envelope", "job"], ["--envelope", "object"]):
             for planted in ("another name", "another dataset"):
                 with self.subTest(envelope, planted=planted):

@@ -44,7 +44,8 @@ class Statuses(unittest.TestCase):
         self.addCleanup(_device._staging._movers.clear)
 
     def test_few_statuses(self) -> None:
-        """Statuses are read when there is no more room, and without room for one piece, each piece is waited for."""
+        """Statuses are read when the memory for statuses is full. If it has no room for the statuses of one piece, the
+        reader waits for each piece."""
         for room in (1, 2, 5, 64):
             self.patch(_STATUSES=room, _PIECE_BYTES=3000)
             with wp.open(io.BytesIO(self.data), KEY) as view:

@@ -229,7 +229,8 @@ class Views(unittest.TestCase):
                     self.assertEqual(change, {2: number})  # the caller refuses the schema
 
     def test_altered_footers(self):
-        """Every altered byte and every end of a footer: a footer that is converted has the bytes of a parsed footer."""
+        """Each byte of a footer is altered, and the footer is truncated at each length. If such a footer is converted
+        without parsing, the result equals the parsed footer."""
         with unittest.mock.patch.object(_footer._native, "parquet_simple_footer", return_value=None) as call:
             wp.open(io.BytesIO(files.written(pa.table({"a": [1, 2, 3], "b": [4, 5, 6]}), row_group_size=2)), KEY)
         written = bytes(call.call_args.args[0])

@@ -118,8 +118,8 @@ class HostileInFiles(InFiles, files.Hostile):
             view.read_at(chunk.start, chunk.length)
 
     def test_several_chunks_in_one_call(self):
-        """A range with several complete chunks takes one call, on any number of threads, and damage in any chunk has
-        the same error as in a read of that chunk."""
+        """A range with several complete chunks takes one call, on any number of threads, and damage in any chunk causes
+        the same error as in a read of only that chunk."""
         columns = {name: pa.array(range(40_000), pa.int64()) for name in "abc"}
         for algorithm, page in (("AES_GCM_V1", 60_000), ("AES_GCM_V1", 3_000), ("AES_GCM_CTR_V1", 9_000)):
             data = files.written(
@@ -214,7 +214,7 @@ class HostileInFiles(InFiles, files.Hostile):
                 self.fail("the altered page was returned")
 
     def test_a_chunk_whose_key_is_missing(self):
-        """The other chunks are read in one call, and a read of all of them is refused."""
+        """Each chunk with a key can be read, and a read that includes the chunk without a key is refused."""
         table = pa.table({name: pa.array(range(5_000), pa.int64()) for name in "abc"})
         keys = {"a": b"a" * 16, "b": b"b" * 16, "c": b"c" * 16}
         file = io.BytesIO()

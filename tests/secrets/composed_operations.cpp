@@ -67,7 +67,7 @@ void World::look_for_drbg() const {
             counter.assign(next.begin() + 32, next.end());
         };
         update({keys_, keys_ + 48});
-        count(4);  // 64 bytes require this
+        count(4);  // four blocks: drbg() generates 64 bytes
         update(std::vector<std::uint8_t>(48));
     });
     if (!looked) std::abort();

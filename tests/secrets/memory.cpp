@@ -109,7 +109,7 @@ void look_through_freed(const void* pointer, std::size_t bytes) {
     inside = false;
 }
 
-/// Locations outside host memory: registers of simulated kernels.
+/// A range that is not searched, because it does not represent host memory: the registers of simulated kernels.
 struct Left {
     std::uintptr_t begin, end;
 };

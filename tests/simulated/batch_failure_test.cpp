@@ -41,7 +41,7 @@ std::vector<GroupSpec> one_pass_of_gcm(Direction direction) {
     return specs;
 }
 
-/// Makes each call of a batch fail once, at least a share `1 / least` of which the lane must report.
+/// Makes each call of a batch fail once. The lane must report more than one failure per `least` calls.
 void fail_each_call(const std::vector<GroupSpec>& specs, std::uint64_t least) {
     const auto lane = cuda_backend().open_lane(0, 0);
     const auto run = [&](std::span<const MessageGroup> groups) { lane->run(groups); };
@@ -56,7 +56,7 @@ void fail_each_call(const std::vector<GroupSpec>& specs, std::uint64_t least) {
         simt::fail_call("*", static_cast<int>(nth), cudaErrorLaunchFailure);
         try {
             lane->run(batch.groups());
-            // These calls are not checked, because nothing depends on them: they wipe memory or remove keys.
+            // The failed call had no effect on the results: it wiped memory, removed keys or queried memory.
             EXPECT_EQ(batch.complaints(), "") << "call " << nth;
         } catch (const Error& e) {
             ++failures;

@@ -62,7 +62,7 @@ Block sum_of(std::span<const unsigned long long> words, unsigned turn) {
     return std::bit_cast<Block>(sum);
 }
 
-/// Returns the ciphertext and the tag. Encryption is in place, `offset` bytes after an aligned address.
+/// Returns the output and the tag of a call in place, `offset` bytes after an aligned address.
 Bytes sealed_by(const DeviceLimits& device, const Bytes& key_bytes, const Bytes& iv, const Bytes& text,
                 Direction direction, Adds adds = Adds::device, std::size_t offset = 0) {
     const ExpandedKey key(key_bytes);

@@ -173,7 +173,7 @@ TEST_F(StreamMessagesTest, OfAGroupOfSeveral) {
     for (std::size_t i = 0; i < count; ++i) EXPECT_TRUE(read(memory_ + i * length, length) == text(i)) << i;
 }
 
-/// A message that own launches do not support makes the whole batch use the kernels for batches.
+/// If a message cannot have its own launches, the whole batch uses the kernels for batches.
 TEST_F(StreamMessagesTest, OfOtherKindsTakeTheKernelsForBatches) {
     const auto launches_of = [&](const std::function<void(MessageGroup&)>& change) {
         std::vector<MessageGroup> groups = this->groups(Direction::encrypt);

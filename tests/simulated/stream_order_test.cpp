@@ -135,7 +135,8 @@ TEST_P(StreamOrderOfFailures, NothingGoesOnThatWasEnqueued) {
     PageLocked memory;
     std::vector<GroupSpec> specs{{.mode = Mode::ctr, .count = 26, .length = 400},
                                  {.mode = Mode::gcm, .count = 10, .length = 64, .iv_length = 12}};
-    // There are so many keys that their memory must not be reused before the stream has used it.
+    // Many groups under two alternating keys: the memory for their keys must not be reused before the stream has used
+    // it.
     for (unsigned i = 0; i < 66; ++i) specs.push_back({.mode = Mode::ctr, .length = 16, .key = i % 2});
     for (const char* const function :
          {"cudaEventRecord", "cudaLaunchHostFunc", "cudaLaunchKernelEx", "cudaMemcpyAsync"}) {

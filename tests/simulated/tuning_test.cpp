@@ -77,7 +77,7 @@ TEST(GcmPass, HasRowsByLengths) {
 
 TEST(GcmWindows, CountsTheBlocksOfAMessage) {
     EXPECT_EQ(GcmWindows::windows_of(0, 0), 1U);
-    // Two blocks before the text, and one of lengths after it.
+    // One window has 256 blocks: two blocks before the text, 253 blocks of text and a block of lengths.
     EXPECT_EQ(GcmWindows::windows_of(253 * 16, 32), 1U);
     EXPECT_EQ(GcmWindows::windows_of(253 * 16 + 1, 0), 2U);
     EXPECT_EQ(GcmWindows::windows_of(253 * 16, 33), 2U);

@@ -93,8 +93,8 @@ TEST_F(Wipe, NoThreadBlockWipesMuch) {
     }
 }
 
-/// If one message is long and all others are short, the wiping of a forged message does not process the others in as
-/// many parts as the long one.
+/// If one message is long and all others are short, wiping a forged message does not divide the short messages into as
+/// many parts as the long message.
 TEST_F(Wipe, PartsAreThoseOfTheTexts) {
     constexpr std::size_t longest = 128 << 10, count = 10, bytes = 16 << 10;
     auto* const text = static_cast<std::uint8_t*>(backend_.device_alloc(0, longest + count * bytes));
@@ -128,7 +128,7 @@ TEST_F(Wipe, PartsAreThoseOfTheTexts) {
               static_cast<std::ptrdiff_t>(longest + (count - 1) * bytes));
     EXPECT_EQ(std::count(text + longest + 4 * bytes, text + longest + 5 * bytes, 0),
               static_cast<std::ptrdiff_t>(bytes));
-    // A warp for each 4 KiB of the texts, and for the lengths of each message.
+    // One warp for each 4 KiB of the texts, plus one for each message, because lengths are rounded up.
     const std::size_t warps = (longest + count * bytes) / 4096 + 1 + count;
     EXPECT_LE(lanes, 32 * (warps + 3)) << "by the last kernel, which wipes";
     backend_.device_free(text);

@@ -11,14 +11,16 @@
 namespace stream_tests {
 namespace {
 
-/// Returns a length of several windows. The first two windows have 0.5 MiB and 1 MiB.
+/// Returns a length of several windows, of which the first two have 0.5 MiB and 1 MiB. On a simulated GPU, which is
+/// slow, returns a short length.
 std::size_t some_windows() {
     return abi_tests::simulated() ? std::size_t{120} << 10 : std::size_t{1800} << 10;
 }
 
 class ReadAheadTest : public StreamTest {
 protected:
-    /// Returns the format with the longest segments of each kind, because it is the fastest in the oracle.
+    /// Returns one format of each kind. Tink's formats have segments of 4 KiB, because the oracle is fast for long
+    /// segments.
     static std::vector<SegmentFormat> formats() {
         std::vector<SegmentFormat> chosen;
         for (SegmentFormat format : oracle::segment_formats()) {
@@ -123,7 +125,7 @@ TEST_P(ReadAheadTest, SeveralSequencesAtOnce) {
     }
 }
 
-/// The altered segment may lie in this window or in a later window. All bytes before and after it can be read, and
+/// The altered segment lies in the first window or in a later window. All bytes before and after it can be read, and
 /// reads that include it fail.
 TEST_P(ReadAheadTest, AnAlteredSegmentFailsWhereItLies) {
     for (const SegmentFormat& format : formats()) {

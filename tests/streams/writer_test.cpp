@@ -298,7 +298,7 @@ TEST_P(WriterTest, AFullDiskIsAnErrorAndLeavesNothing) {
 
     rlimit before{};
     ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-    signal(SIGXFSZ, SIG_DFL);  // SIGXFSZ ends the process
+    signal(SIGXFSZ, SIG_DFL);  // by default, SIGXFSZ would end the process
     for (const rlim_t limit : {4096U, 50000U}) {
         const Writer writer = open(small_, path_sink(path_));
         const rlimit low{limit, before.rlim_max};

@@ -19,7 +19,7 @@ class WarpaesTest(ConanFile):
 
     def generate(self):
         toolchain = CMakeToolchain(self)
-        toolchain.user_presets_path = False  # does not write a file next to this file
+        toolchain.user_presets_path = False  # do not write CMakeUserPresets.json next to CMakeLists.txt
         toolchain.generate()
 
     def build(self):

@@ -123,8 +123,8 @@ class LocalStorage(Storage):
     """
 
     def __init__(self, path: str, follow: bool = False) -> None:
-        """Store the path of a folder or a file, which need not exist. `follow`: whether to read links to files as
-        files."""
+        """Store the path of a folder or a file, which need not exist. If `follow` is true, symbolic links to files are
+        followed."""
         super().__init__()
         self.root = Path(path).absolute()
         self.url = str(self.root)
@@ -390,7 +390,7 @@ class LocalStorage(Storage):
             check(info)
             try:
                 yield descriptor
-            finally:  # a change may be the reason for another step's failure
+            finally:  # also after an exception, which the change may have caused
                 try:
                     check(self._look(entry.key))
                 except MissingError:
@@ -518,7 +518,7 @@ class LocalUpload(Upload):
                 raise ChangedError(f"the folder of {path} was renamed while the file was written")
             if self._replace is None:
                 return _version(self._output.commit())
-            os.fsync(self.descriptor)  # before locking, because other processes wait for the lock
+            os.fsync(self.descriptor)  # slow, so it precedes the lock that other processes wait for
             with _locked(folder):
                 try:
                     now = self._storage.stat(self._key).version

@@ -62,8 +62,8 @@ class MetricsServer:
             server_version, sys_version = "warpaes", ""
 
             def do_GET(self) -> None:
-                # A web page can resolve its own host name to this machine's address (DNS rebinding), so that the page's
-                # scripts can send requests to this server.
+                # The owner of a web site can make its host name resolve to this machine's address (DNS rebinding), so
+                # that the site's scripts can read this server's responses. Their requests name the site's host.
                 if is_local and not _is_loopback(self.headers.get("Host") or "localhost"):
                     self.send_error(403)
                     return

@@ -46,7 +46,7 @@ def _bounded_send(client: Any) -> Callable[..., Any]:
         if len(content) > MOST_ANSWER:
             answer.raw.close()
             raise _TooLongError(f"the answer is longer than {MOST_ANSWER} bytes")
-        answer._content = content  # as its property `content` does
+        answer._content = content  # the property `content` also stores it here
         return answer
 
     return send

@@ -32,7 +32,7 @@ from ._source import (
 )
 
 LABEL = b"warpaes azure-kv 1 "
-#: The first is for RSA keys in a vault, and the second for AES keys in a Managed HSM.
+#: The wrapping algorithms: for RSA keys in a vault, and for AES keys in a Managed HSM.
 ALGORITHMS = ("RSA-OAEP-256", "A256KW")
 UNKNOWN = ("KeyDisabled", "KeyNotYetValid", "KeyExpired", "KeyNotFound")
 OPTIONS = {"connection_timeout": 10, "read_timeout": 30, "retry_total": 0, "permit_redirects": False}

@@ -111,7 +111,8 @@ class VaultTransitSource(ProvingSource):
         try:
             super()._prove_with_probe()
         except DeniedError:
-            # The token may only encrypt. A server that processes associated data rejects invalid base64.
+            # The token may be permitted only to encrypt, so another test is used. A server that processes associated
+            # data rejects invalid base64.
             try:
                 self._ask("encrypt", {"plaintext": "AAAA", "associated_data": "%"}, "ciphertext")
             except _RefusedTextError:

@@ -89,10 +89,11 @@ public:
     void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) override;
     void on_wait(WaitHook hook) override { hook_ = std::move(hook); }
 
-    /// Makes the written data durable and gives the file its name. A new file gets the permissions that the umask and
-    /// the directory determine for new files. The permissions and the access list of a replaced file are preserved, and
-    /// also its owner and group, as far as the system allows. No user gets more access than before, and set-user-id,
-    /// set-group-id and sticky bits are not preserved. Waits for the disk unless set_durable(false) was called.
+    /// Completes the file: sets its permissions, waits for the disk unless set_durable(false) was called, and gives the
+    /// file its name. A new file gets the permissions that the umask and the directory determine for new files. The
+    /// permissions and the access list of a replaced file are preserved, and also its owner and group, as far as the
+    /// system allows. No user gets more access than before, and set-user-id, set-group-id and sticky bits are not
+    /// preserved.
     void commit();
     /// Must be called before the first write. With false, commit() does not wait for the disk, and a power failure may
     /// lose the file.

@@ -117,8 +117,8 @@ private:
     bool write(const Chunk& chunk);
     void save_before();
     void fail(std::exception_ptr error) noexcept;
-    /// Must be called after every call of one of the caller's functions, because the function may have forked. The
-    /// child would reuse the parent's nonces and wait for threads that it does not have.
+    /// Must be called after every callback of the caller, because the callback may have forked. The child would reuse
+    /// the parent's nonces and wait for threads that it does not have.
     void require_home() const { home_.require("callback", "a callback that forks must not return in the child"); }
 
     const Home home_;

@@ -36,8 +36,8 @@ struct MessagePart {
     std::uint64_t to = 0;                  ///< offset of the part's result in the output
     bool local = false;
     Padding padding = Padding::none;             ///< PKCS#7; only for a local part
-    std::uint64_t skip = 0, keep = block_bytes;  ///< a local part's result: bytes to drop at its beginning, and bytes
-                                                 ///< to keep after them
+    std::uint64_t skip = 0, keep = block_bytes;  ///< of a local part's result: bytes to drop at the beginning, and
+                                                 ///< number of the following bytes to keep
 };
 
 /// Runs the stretches of one message on a device or lanes that can access the message's buffers.
