@@ -5,7 +5,7 @@
 
 namespace warpaes::test {
 
-/// Returns the reason for a test on a GPU. `why` names the missing part.
+/// Returns the reason for skipping a test that needs a GPU. `why` names the missing part.
 inline std::string needs_gpu(const std::string& why) {
     return "needs a GPU (" + why +
            "); a build with CUDA runs this where there is an NVIDIA GPU of compute capability 8.0 or newer, and the "

@@ -41,8 +41,8 @@ Bytes slice(const Bytes& bytes, std::size_t offset, std::size_t n) {
     return {first, first + static_cast<std::ptrdiff_t>(n)};
 }
 
-/// Computes the slow parts of the expected result with libcrypto's ECB and with the arithmetic that ghash_test.cpp
-/// compares with the reference.
+/// Computes expected texts, digests and tags with libcrypto's ECB and with the arithmetic that ghash_test.cpp compares
+/// with the reference. The reference would be too slow for long texts.
 class Expectation {
 public:
     explicit Expectation(const Bytes& key) : key_(key), h_(load_element(ecb(Bytes(16)))) {}

@@ -192,7 +192,7 @@ TEST_F(StreamingAead, ARangeCaresForNothingButItsSegments) {
         AeadJob part = job(Direction::decrypt, keyset, "sealed", "none");
         part.range = ByteRange{layout.text_offset(3)};
         EXPECT_NE(failure_of([&] { run_aead(engine_, part); }).status, WARPAES_OK) << c.name;
-        // A range after the damage is also not reported as past the end of the file.
+        // A range that begins at the truncation must also fail, but not as a range past the end of the file.
         part.range = ByteRange{layout.text_offset(4)};
         EXPECT_EQ(failure_of([&] { run_aead(engine_, part); }).status,
                   rules_of(c.parameters).last_is_shorter ? WARPAES_ERROR_FORMAT : WARPAES_ERROR_AUTHENTICATION);

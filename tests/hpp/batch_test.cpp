@@ -25,8 +25,7 @@ protected:
     Vector text_ = Vector(4 * 100), ivs_ = Vector(4 * 16);
 };
 
-/// Blocks an engine's only worker until `open` is set, but at most for a time long enough that a test notices an
-/// unwanted wait.
+/// Blocks an engine's only worker until open() is called, but for at most 20 seconds.
 class HppHeldBatch : public HppBatch {
 protected:
     void SetUp() override {

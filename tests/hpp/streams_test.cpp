@@ -238,7 +238,7 @@ TEST_F(HppStreams, KeysetsAtPlaces) {
     options.template_name = "C2SP_CHUNKED_128";
     EXPECT_THROW((void)warpaes::Keyset::load(clear, options), warpaes::Error);
 
-    // Exceptions that these functions throw reach the caller, and no data remains.
+    // Exceptions that these functions throw reach the caller, and no file is created.
     warpaes::PlaceOptions throwing;
     throwing.ask = [](const std::string&, std::span<char>) -> std::size_t { throw std::domain_error("not now"); };
     throwing.warning = [](const std::string&) { throw std::domain_error("no warnings"); };

@@ -295,7 +295,8 @@ TEST_F(CalibrationFile, TextThatEndsInANumber) {
     }
 }
 
-/// The kernel reports the machine's name. Another machine's calibration must not be used here.
+/// A machine is identified by the CPU's name in /proc/cpuinfo, the number of usable processors and the version, so that
+/// another machine's calibration is not used.
 TEST(CalibrationMachine, IsTheOneItRunsOn) {
     std::string model = "unknown";
     std::ifstream info("/proc/cpuinfo");

@@ -149,7 +149,7 @@ TEST_F(Launches, AFigureChangesWhatIsLaunchedAndNoByte) {
         const Done tuned = done(c.job, true);
         EXPECT_TRUE(built_in.bytes == by_cpu.bytes);
         EXPECT_TRUE(tuned.bytes == by_cpu.bytes);
-        // No other check distinguishes these kernels, whose launches have the same size.
+        // These values select another kernel, but the launches keep their size.
         const bool another_kernel = c.figure == &LaunchTable::long_counter_bytes ||
                                     (c.figure == &LaunchTable::tensor_blocks && c.value == 64) ||
                                     (c.figure == &LaunchTable::one_launch_share && c.value == 1024);

@@ -162,7 +162,7 @@ protected:
     }
 };
 
-/// Sets the costs with which engines plan that are created from now on.
+/// Sets the costs that the planners of new engines use during the object's lifetime.
 class Calibration {
 public:
     explicit Calibration(const CostModel& model) : file_(write_calibration(model, Machine::here())) {

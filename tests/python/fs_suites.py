@@ -146,7 +146,8 @@ def test_moving_into_no_folder(tmpdir: Any, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 class Sample:
-    """Keeps GoogleTest's shard I of N, which CI selects, of the patterns over S3. Local files run all patterns."""
+    """Divides the tests of glob patterns over S3 among GoogleTest's shards, as CI sets them in the environment. All
+    other tests, including those of the same patterns over local files, run in every shard."""
 
     @staticmethod
     def pytest_collection_modifyitems(items: list[Any]) -> None:

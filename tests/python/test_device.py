@@ -290,7 +290,7 @@ class GcmSiv(unittest.TestCase):
         self.assertEqual(bytes_of(memory, 0, 100) + bytes_of(tag, 0, 16), self.siv.encrypt(NONCE, text(100), None))
 
     def test_in_a_thread_that_has_not_met_cuda(self) -> None:
-        """The thread has no current context, so waiting would fail without one."""
+        """The thread has no current CUDA context, but waiting for the stream requires one."""
         data, out = on_device(text(100)), Memory(116, "device")
         thread = threading.Thread(target=lambda: self.siv.encrypt_into(NONCE, data, None, out))
         thread.start()

@@ -27,7 +27,8 @@ bool lives(const std::string& finding) {
     return finding.find(" at ") != std::string::npos;
 }
 
-/// Returns the secrets that are found repeatedly. A worker wipes its lane when it becomes idle, which may take a while.
+/// Returns the new findings. A finding at an address in live memory counts only if it is still found after a second,
+/// because a worker wipes its lane only when it becomes idle.
 std::vector<std::string> findings_that_stay(const std::set<std::string>& told) {
     std::vector<std::string> all;
     for (int look = 0;; ++look) {

@@ -9,7 +9,7 @@
 namespace simt {
 namespace {
 
-/// This size is so small that even short tests cut work that is sized to fit in the L2 cache.
+/// This size is small, so that even short tests divide work into parts that fit in the L2 cache.
 constexpr int l2_bytes = 64 << 10;
 /// The maximum number of consecutive failures of a device that recovers. More failures mean a permanent failure.
 constexpr std::uint64_t most_failures = 1 << 20;

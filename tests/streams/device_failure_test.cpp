@@ -1,6 +1,6 @@
 // Tests readers and writers on a simulated GPU that fails, below the C ABI. Each CUDA call fails in turn, once and
-// permanently. With host memory, the CPU does the remaining work. With device memory, the failure is an error, and no
-// data remains.
+// permanently. With host memory, the CPU does the remaining work. With device memory, the failure is an error, and the
+// output receives only zeros or authentic text.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -190,7 +190,7 @@ TEST_P(ReadAheadTest, AFileThatShrinksIsAReadErrorWhereItEnds) {
     Pieces{10'000}.go_on(reader, file);
 }
 
-/// The caller's functions are called only during a read, and only for its bytes.
+/// The caller's function is called only for the segments that a read needs.
 TEST_P(ReadAheadTest, FunctionsAreNotReadAhead) {
     const TestFile file(formats().front(), some_windows());
     Store store(file.file);

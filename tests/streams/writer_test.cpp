@@ -113,7 +113,7 @@ TEST_P(WriterTest, OnlyTheFileThatIsRead) {
         change();
         EXPECT_EQ(refusal(sink), WARPAES_ERROR_READ) << warpaes_last_error();
     }
-    // A later change to the path has no effect, but a change in its folder does.
+    // The writer also fails if the file is replaced, altered or removed after the writer was opened.
     for (const std::size_t i : {1U, 3U, 4U}) {
         SCOPED_TRACE(changes[i].first);
         begin();
