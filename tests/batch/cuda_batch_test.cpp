@@ -589,6 +589,21 @@ TEST(CudaStreamBatch, ForgedMessagesOfAllLengths) {
     for (const unsigned percent : {100u, 50u, 3u}) check_enqueued(forged_groups(percent), 50 + percent, device);
 }
 
+/// The longest messages of GcmPass: the counters of their last two blocks have more than 16 bits. Two multiprocessors,
+/// as the simulated GPU has, process these messages in equal time, so GcmPass is chosen.
+TEST(CudaGcmPass, MessagesOfOneMebibyte) {
+    if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
+    const auto lane = cuda_backend().open_lane(0, 0);
+    DeviceMemory device;
+    const GroupSpec spec{.mode = Mode::gcm,
+                         .direction = Direction::decrypt,
+                         .count = 32,
+                         .length = 1 << 20,
+                         .iv_length = 12,
+                         .wrong_tags = 20};
+    check_batch([&](std::span<const MessageGroup> groups) { lane->run(groups); }, {{spec}}, 40, device, device);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, CudaBatch, testing::ValuesIn(all_places()),
                          [](const auto& info) { return std::string(info.param.label); });
 
