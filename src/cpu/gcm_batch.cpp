@@ -100,24 +100,21 @@ bool run_gcm_with_tables(ShortGcmFunction short_gcm, const MessageGroup& form, c
                    .direction = form.direction,
                    .key = &key,
                    .round_keys = round_keys_of(key),
-                   .iv = group.iv,
-                   .input = group.input,
-                   .output = group.output,
+                   .iv = nullptr,
+                   .input = nullptr,
+                   .output = nullptr,
                    .length = form.length,
-                   .aad = group.aad,
                    .aad_length = form.aad_length,
-                   .tag = group.tag,
                    .tag_length = form.tag_length};
     for (std::uint64_t i = 0; i < group.count; ++i) {
-        if (!crypt(m)) {
-            wipe({m.output, static_cast<std::size_t>(m.length)});
-            if (failed != nullptr) failed[i] = 1;
-        }
-        m.iv += form.iv.stride;
-        m.input += form.input.stride;
-        m.output += form.output.stride;
-        m.aad += form.aad.stride;
-        m.tag += form.tag.stride;
+        m.iv = group.iv + i * form.iv.stride;
+        m.input = group.input + i * form.input.stride;
+        m.output = group.output + i * form.output.stride;
+        m.aad = group.aad + i * form.aad.stride;
+        m.tag = group.tag + i * form.tag.stride;
+        if (crypt(m)) continue;
+        wipe({m.output, static_cast<std::size_t>(m.length)});
+        if (failed != nullptr) failed[i] = 1;
     }
     return true;
 }
