@@ -52,15 +52,17 @@ MessageGroup MessageGroup::with(const AlikeGroup& other) const {
     move(group.aad, other.aad);
     move(group.tag, other.tag);
     group.key = other.key;
+    group.count = other.count;
     return group;
 }
 
 void Lane::run_alike(const MessageGroup& form, std::span<const AlikeGroup> groups) {
     std::vector<MessageGroup> all;
     all.reserve(groups.size());
+    std::uint8_t* failed = form.failed;
     for (const AlikeGroup& group : groups) {
-        MessageGroup& g = all.emplace_back(form.with(group));
-        if (g.failed != nullptr) g.failed += form.count * (all.size() - 1);
+        all.emplace_back(form.with(group)).failed = failed;
+        if (failed != nullptr) failed += group.count;
     }
     run(all);
 }

@@ -25,8 +25,8 @@ struct Elements {
     [[nodiscard]] Elements from(std::uint64_t i) const noexcept { return {at(i), stride}; }
 };
 
-/// The addresses and the key of a group that otherwise equals another group, its form. Items that the form does not
-/// have are ignored.
+/// The addresses, the key and the number of messages of a group that otherwise equals another group, its form. Items
+/// that the form does not have are ignored.
 struct AlikeGroup {
     std::uint8_t* input;
     std::uint8_t* output;
@@ -34,6 +34,7 @@ struct AlikeGroup {
     std::uint8_t* aad;
     std::uint8_t* tag;
     const ExpandedKey* key;
+    std::uint64_t count;
 };
 
 /// `count` messages of the same shape (mode, direction and lengths), with key, IV, associated data, data and tag at

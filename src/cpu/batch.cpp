@@ -36,31 +36,26 @@ SimdMessages messages_of(const MessageGroup& g) {
             .beyond_caches = g.beyond_caches};
 }
 
-/// The messages of a group whose messages share a key, without the key.
-SimdMessages messages_of_one_key(const MessageGroup& g) {
-    SimdMessages run = messages_of(g);
-    if (g.mode == Mode::ecb && g.input.stride == g.length && g.output.stride == g.length) {
-        run.length *= run.count;  // the adjacent lanes process a single message
-        run.count = 1;
-    }
-    return run;
-}
-
-/// Sets the key of `run`, which contains the messages of a group of the form of `form`.
-void set_key(SimdMessages& run, const MessageGroup& form, const ExpandedKey& key) {
+/// Sets the number of messages and the key of `run`, which contains the messages of a group of the form of `form`.
+void set_key(SimdMessages& run, const MessageGroup& form, const ExpandedKey& key, std::uint64_t count) {
+    run.count = static_cast<std::size_t>(count);
     run.keys = reinterpret_cast<const std::uint8_t*>(key.round_keys(form.mode, form.direction).words.data());
     run.first_round = nullptr;
     if (form.mode == Mode::ctr && form.length >= first_round_ctr_bytes && !form.beyond_caches &&
-        form.count * form.length >= worth_loading_first_round) {
-        const FirstRound* const table = key.first_round_if_worth(form.count * form.length);
+        count * form.length >= worth_loading_first_round) {
+        const FirstRound* const table = key.first_round_if_worth(count * form.length);
         if (table != nullptr) run.first_round = reinterpret_cast<const std::uint8_t*>(table->columns.data());
+    }
+    if (form.mode == Mode::ecb && form.input.stride == form.length && form.output.stride == form.length) {
+        run.length = run.count * static_cast<std::size_t>(form.length);  // the adjacent lanes process a single message
+        run.count = 1;
     }
 }
 
 /// Processes messages that share a key.
 void run_vectorised(const SimdBatchKernels& kernels, const MessageGroup& g) {
-    SimdMessages run = messages_of_one_key(g);
-    set_key(run, g, *g.key);
+    SimdMessages run = messages_of(g);
+    set_key(run, g, *g.key, g.count);
     kernels.run_messages(run);
 }
 
@@ -142,22 +137,24 @@ void run_alike_groups(StretchLane& lane, const SimdBatchKernels& kernels, ShortG
     }
     note_stack_depth(4096);
     if (!is_gcm && form.length == 0) return;
-    SimdMessages run = is_gcm ? SimdMessages{} : messages_of_one_key(form);
+    SimdMessages run = is_gcm ? SimdMessages{} : messages_of(form);
     std::vector<MessageGroup> without_tables;
     const std::uint64_t blocks = blocks_of(form.length) + 2;
+    std::uint8_t* failed = form.failed;
     for (std::size_t i = 0; i < groups.size(); ++i) {
         const AlikeGroup& group = groups[i];
         if (i + 1 < groups.size()) groups[i + 1].key->prefetch(form.mode, blocks);
         if (is_gcm) {
-            std::uint8_t* const failed = form.failed == nullptr ? nullptr : form.failed + i * form.count;
-            if (run_gcm_with_tables(short_gcm, form, group, failed)) continue;
-            without_tables.push_back(form.with(group));
-            without_tables.back().failed = failed;
+            if (!run_gcm_with_tables(short_gcm, form, group, failed)) {
+                without_tables.push_back(form.with(group));
+                without_tables.back().failed = failed;
+            }
+            if (failed != nullptr) failed += group.count;
         } else {
             run.input = group.input;
             run.output = group.output;
             run.iv = group.iv;
-            set_key(run, form, *group.key);
+            set_key(run, form, *group.key, group.count);
             kernels.run_messages(run);
         }
     }

@@ -83,7 +83,7 @@ void GcmBatch::run(const MessageGroup& g) {
 
 bool run_gcm_with_tables(ShortGcmFunction short_gcm, const MessageGroup& g) {
     if (g.key == nullptr) return false;
-    const AlikeGroup same{g.input.first, g.output.first, g.iv.first, g.aad.first, g.tag.first, g.key};
+    const AlikeGroup same{g.input.first, g.output.first, g.iv.first, g.aad.first, g.tag.first, g.key, g.count};
     return run_gcm_with_tables(short_gcm, g, same, g.failed);
 }
 
@@ -92,7 +92,7 @@ bool run_gcm_with_tables(ShortGcmFunction short_gcm, const MessageGroup& form, c
     const ExpandedKey& key = *group.key;
     const bool is_far = form.direction == Direction::encrypt && form.beyond_caches && form.length >= least_far;
     if (form.iv_length != gcm_nonce_bytes || is_far ||
-        key.hash_key_if_worth(form.count * (form.length + least_message)) == nullptr) {
+        key.hash_key_if_worth(group.count * (form.length + least_message)) == nullptr) {
         return false;
     }
     const ShortFunction crypt = short_gcm(form.direction, key.rounds());
@@ -100,24 +100,21 @@ bool run_gcm_with_tables(ShortGcmFunction short_gcm, const MessageGroup& form, c
                    .direction = form.direction,
                    .key = &key,
                    .round_keys = round_keys_of(key),
-                   .iv = group.iv,
-                   .input = group.input,
-                   .output = group.output,
+                   .iv = nullptr,
+                   .input = nullptr,
+                   .output = nullptr,
                    .length = form.length,
-                   .aad = group.aad,
                    .aad_length = form.aad_length,
-                   .tag = group.tag,
                    .tag_length = form.tag_length};
-    for (std::uint64_t i = 0; i < form.count; ++i) {
-        if (!crypt(m)) {
-            wipe({m.output, static_cast<std::size_t>(m.length)});
-            if (failed != nullptr) failed[i] = 1;
-        }
-        m.iv += form.iv.stride;
-        m.input += form.input.stride;
-        m.output += form.output.stride;
-        m.aad += form.aad.stride;
-        m.tag += form.tag.stride;
+    for (std::uint64_t i = 0; i < group.count; ++i) {
+        m.iv = group.iv + i * form.iv.stride;
+        m.input = group.input + i * form.input.stride;
+        m.output = group.output + i * form.output.stride;
+        m.aad = group.aad + i * form.aad.stride;
+        m.tag = group.tag + i * form.tag.stride;
+        if (crypt(m)) continue;
+        wipe({m.output, static_cast<std::size_t>(m.length)});
+        if (failed != nullptr) failed[i] = 1;
     }
     return true;
 }

@@ -1,5 +1,5 @@
-// Tests adjacent entries that differ only in addresses and keys, which a batch checks and prepares faster than other
-// entries, and faults in one of them.
+// Tests adjacent entries that differ only in addresses, keys and counts, which a batch checks and prepares faster than
+// other entries, and faults in one of them.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -91,6 +91,8 @@ TEST_P(AbiLikeEntries, OneOfThemDiffers) {
         {"output and IV overlap", WARPAES_ERROR_OVERLAP, [&](E& e) { e.iv = moved(e.output, 8); }},
         {"in place", WARPAES_OK, [](E& e) { e.output = e.input; }},
         {"another count", WARPAES_OK, [](E& e) { e.count = 1; }},
+        {"more messages", WARPAES_OK, [](E& e) { e.count = 3; }},
+        {"more messages than there is room", WARPAES_ERROR_OVERLAP, [](E& e) { e.count = 5; }},
         {"another length", WARPAES_OK, [](E& e) { e.length = 48; }},
         {"another stride", WARPAES_OK, [](E& e) { e.input.stride = 32; }},
         {"IV in between", WARPAES_OK, [&](E& e) { e.iv = moved(e.iv, 64); }},
@@ -148,6 +150,7 @@ TEST_P(AbiLikeEntries, Tags) {
 TEST_P(AbiLikeEntries, WrongTags) {
     fill();
     std::vector<E> all = entries(WARPAES_GCM, WARPAES_ENCRYPT, 2, false);
+    all[spoiled - 1].count = 3;
     EXPECT_EQ(run(all), std::vector<warpaes_status>(count, WARPAES_OK));
     for (E& e : all) {
         e.direction = WARPAES_DECRYPT;

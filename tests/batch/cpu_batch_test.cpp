@@ -291,7 +291,7 @@ void run_alike(Lane& lane, std::span<const MessageGroup> groups) {
     std::vector<AlikeGroup> alike;
     std::vector<std::uint8_t> failed;
     for (const MessageGroup& g : groups) {
-        alike.push_back({g.input.first, g.output.first, g.iv.first, g.aad.first, g.tag.first, g.key});
+        alike.push_back({g.input.first, g.output.first, g.iv.first, g.aad.first, g.tag.first, g.key, g.count});
         if (g.failed != nullptr) failed.insert(failed.end(), g.failed, g.failed + g.count);
     }
     if (form.failed != nullptr) form.failed = failed.data();
@@ -328,7 +328,10 @@ TEST_P(CpuBatch, GroupsOfOneForm) {
                                .gap = seed % 3};
                 check_batch(run, std::vector<GroupSpec>(7, spec), seed);  // with keys of the pool and other keys
                 std::vector<GroupSpec> specs(5, spec);
-                for (unsigned i = 0; i < specs.size(); ++i) specs[i].key = i;
+                for (unsigned i = 0; i < specs.size(); ++i) {
+                    specs[i].key = i;
+                    specs[i].count = 1 + (seed + i) % 4;
+                }
                 check_batch(run, specs, ++seed);
             }
         }

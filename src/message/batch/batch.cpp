@@ -23,9 +23,9 @@ bool opens(const MessageGroup& g) {
 }
 
 /// Whether the counter of a message passes 2^128 - 1. `ivs` are the IVs of a group of the form of `g`, in host memory.
-bool counter_wraps(const MessageGroup& g, const Elements& ivs) {
+bool counter_wraps(const MessageGroup& g, const Elements& ivs, std::uint64_t count) {
     if (g.mode != Mode::ctr || g.length == 0) return false;
-    for (std::uint64_t m = 0; m < g.count; ++m) {
+    for (std::uint64_t m = 0; m < count; ++m) {
         const std::uint8_t* const iv = ivs.at(m);
         if (iv[0] != 0xff) continue;
         Block first;
@@ -163,9 +163,9 @@ void Batch::gather(std::span<const Slice> slices, std::span<std::uint8_t> stagin
     }
     std::size_t flags = 0;
     std::size_t staged = 0;
-    // If a whole entry is like the entries before it, its group differs from the group `form` only in addresses and the
-    // key. A CPU lane needs only these. `form` is copied instead of the last group, because copying a struct whose
-    // fields have just been written would wait for these writes.
+    // If a whole entry is like the entries before it, its group differs from the group `form` only in addresses, the
+    // key and the count. A CPU lane needs only these. `form` is copied instead of the last group, because copying a
+    // struct whose fields have just been written would wait for these writes.
     constexpr std::uint64_t no_entry = ~std::uint64_t{0};
     std::uint64_t next_alike = no_entry;
     std::size_t form = 0;
@@ -185,8 +185,10 @@ void Batch::gather(std::span<const Slice> slices, std::span<std::uint8_t> stagin
             }
             ++scratch.alike_runs.back().count;
             const AlikeGroup& its = scratch.alike.emplace_back(alike_group_of(request_, request_.entry(slice.entry)));
-            if (shape.iv_on_host && counter_wraps(g, {its.iv, g.iv.stride})) notes_ |= WARPAES_NOTE_COUNTER_WRAPPED;
-            if (opens(g)) flags += g.count;
+            if (shape.iv_on_host && counter_wraps(g, {its.iv, g.iv.stride}, its.count)) {
+                notes_ |= WARPAES_NOTE_COUNTER_WRAPPED;
+            }
+            if (opens(g)) flags += its.count;
             continue;
         }
         MessageGroup& g = is_alike ? scratch.groups.emplace_back(scratch.groups[form])
@@ -199,7 +201,7 @@ void Batch::gather(std::span<const Slice> slices, std::span<std::uint8_t> stagin
         }
         // Raw keys may have been replaced by expanded keys, and staged outputs are not the caller's.
         next_alike = is_whole && staging.empty() && table_keys_.empty() ? slice.entry + std::uint64_t{1} : no_entry;
-        if (shapes_[slice.entry].iv_on_host && counter_wraps(g, g.iv)) notes_ |= WARPAES_NOTE_COUNTER_WRAPPED;
+        if (shapes_[slice.entry].iv_on_host && counter_wraps(g, g.iv, g.count)) notes_ |= WARPAES_NOTE_COUNTER_WRAPPED;
         BatchScratch::Origin& origin = scratch.origins.emplace_back();
         origin.slice = slice;
         if (in_place(g) && !staging.empty()) {
@@ -240,10 +242,11 @@ void Batch::settle(BatchScratch& scratch) {
         outcomes_.reject(slice.entry, slice.first, std::span(scratch.failed).subspan(failed, g.count));
     }
     for (const BatchScratch::Alike& run : scratch.alike_runs) {
-        const MessageGroup& g = scratch.groups[run.form];
-        for (std::size_t i = 0; opens(g) && i < run.count; ++i) {
-            const auto marks = std::span(scratch.failed).subspan(run.failed + i * g.count, g.count);
+        std::size_t failed = run.failed;
+        for (std::size_t i = 0; opens(scratch.groups[run.form]) && i < run.count; ++i) {
+            const auto marks = std::span(scratch.failed).subspan(failed, scratch.alike[run.first + i].count);
             outcomes_.reject(run.first_entry + static_cast<std::uint32_t>(i), 0, marks);
+            failed += marks.size();
         }
     }
 }

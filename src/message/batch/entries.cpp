@@ -114,10 +114,10 @@ MessageGroup group_of(const BatchRequest& request, const warpaes_batch_entry& e)
 }
 
 bool same_form(const warpaes_batch_entry& a, const warpaes_batch_entry& b) noexcept {
-    return a.mode == b.mode && a.direction == b.direction && a.count == b.count && a.length == b.length &&
-           a.input.stride == b.input.stride && a.output.stride == b.output.stride && a.iv.stride == b.iv.stride &&
-           a.aad.stride == b.aad.stride && a.tag.stride == b.tag.stride && a.keys.stride == b.keys.stride &&
-           a.aad_len == b.aad_len && a.iv_len == b.iv_len && a.tag_len == b.tag_len && a.key_len == b.key_len &&
+    return a.mode == b.mode && a.direction == b.direction && a.length == b.length && a.input.stride == b.input.stride &&
+           a.output.stride == b.output.stride && a.iv.stride == b.iv.stride && a.aad.stride == b.aad.stride &&
+           a.tag.stride == b.tag.stride && a.keys.stride == b.keys.stride && a.aad_len == b.aad_len &&
+           a.iv_len == b.iv_len && a.tag_len == b.tag_len && a.key_len == b.key_len &&
            a.data_unit_step == b.data_unit_step && a.data_unit_len == b.data_unit_len &&
            (a.key != nullptr) == (b.key != nullptr) && (a.tweak_key != nullptr) == (b.tweak_key != nullptr);
 }
@@ -131,6 +131,7 @@ void readdress(MessageGroup& g, const BatchRequest& request, const warpaes_batch
     move(g.iv, e.iv);
     move(g.aad, e.aad);
     move(g.tag, e.tag);
+    g.count = e.count;
     if (e.key == nullptr) return move(g.keys, e.keys);
     g.key = &request.handles.key(e.key);
 }
@@ -142,7 +143,8 @@ AlikeGroup alike_group_of(const BatchRequest& request, const warpaes_batch_entry
             .iv = at(e.iv),
             .aad = at(e.aad),
             .tag = at(e.tag),
-            .key = &request.handles.key(e.key)};
+            .key = &request.handles.key(e.key),
+            .count = e.count};
 }
 
 std::span<warpaes_status> statuses_of(const warpaes_batch_entry& e) noexcept {
@@ -186,8 +188,22 @@ void EntryChecker::check_shape(const warpaes_batch_entry& e) {
     check_keys(e, mode);
 }
 
+namespace {
+
+/// Whether the count of an entry, whose form is that of `last`, needs no checks other than those of `last`.
+bool is_count_alike(const warpaes_batch_entry& e, const warpaes_batch_entry& last) {
+    // The strides of a single message are not checked. The limits prevent overflows.
+    constexpr std::uint64_t few = std::uint64_t{1} << 24, near = std::uint64_t{1} << 36;
+    const std::uint64_t farthest =
+        std::max({e.length, e.input.stride, e.output.stride, e.iv.stride, e.aad.stride, e.tag.stride, e.keys.stride});
+    return e.count > 1 && last.count > 1 && e.count < few && last.count < few && farthest < near &&
+           std::max(e.count, last.count) * e.length < cached_bytes();
+}
+
+}  // namespace
+
 bool EntryChecker::is_alike(const warpaes_batch_entry& e, const warpaes_batch_entry& last) {
-    if (!same_form(e, last)) return false;
+    if (!same_form(e, last) || (e.count != last.count && !is_count_alike(e, last))) return false;
     const MessageGroup& g = checked_.group;
     const bool in_place = e.input.at.pointer == e.output.at.pointer;
     if (in_place != (g.input.first == g.output.first)) return false;
@@ -197,12 +213,14 @@ bool EntryChecker::is_alike(const warpaes_batch_entry& e, const warpaes_batch_en
 #pragma GCC unroll 6
     for (std::size_t i = 0; i < kinds; ++i) {
         if (reaches_[i].end == 0) continue;
-        const std::uintptr_t bytes = reaches_[i].end - reaches_[i].begin;
+        const std::uintptr_t bytes = reaches_[i].end - reaches_[i].begin + (e.count - last.count) * elements[i]->stride;
         const auto begin = reinterpret_cast<std::uintptr_t>(elements[i]->at.pointer);
         exists &= begin != 0 && bytes <= UINTPTR_MAX - begin;
         reaches_[i] = {begin, begin + bytes};
     }
-    return exists && lies_apart(g, in_place);
+    if (!exists || !lies_apart(g, in_place)) return false;
+    checked_.group.count = e.count;
+    return true;
 }
 
 bool EntryChecker::passes_alike(const warpaes_batch_entry& e) {

@@ -92,14 +92,14 @@ struct MakeGroup {
     operator MessageGroup() const { return group_of(request, entry); }
 };
 
-/// Whether two entries differ at most in the addresses of their parts, their keys and their statuses.
+/// Whether two entries differ at most in the addresses of their parts, their keys, their statuses and their counts.
 bool same_form(const warpaes_batch_entry& a, const warpaes_batch_entry& b) noexcept;
 
-/// Replaces the addresses and the key of a group with those of `entry`, which must have the same form as the group's
-/// entry. Not for requests with offsets.
+/// Replaces the addresses, the key and the count of a group with those of `entry`, which must have the same form as the
+/// group's entry. Not for requests with offsets.
 void readdress(MessageGroup& group, const BatchRequest& request, const warpaes_batch_entry& entry);
 
-/// The same addresses and key, without the form. Not for offsets and raw keys.
+/// The same addresses, key and count, without the form. Not for offsets and raw keys.
 AlikeGroup alike_group_of(const BatchRequest& request, const warpaes_batch_entry& entry);
 
 /// Returns the memory for the statuses of the entry's messages. Empty if the entry has no statuses, or if its count is
@@ -121,8 +121,8 @@ public:
         MessageGroup group;
         int device = -1;           ///< device of at least one part; -1 if all parts are in host memory
         std::uint8_t on_host = 0;  ///< a bit for each kind of elements that is in host memory
-        bool alike = false;        ///< whether the previous entry passed too and differs only in addresses and the key;
-                                   ///< `group` then has the addresses and the key of an earlier entry
+        bool alike = false;        ///< whether the previous entry passed too and differs only in addresses, the key and
+                                   ///< the count; of these, `group` then has only the count of this entry
 
         [[nodiscard]] bool lies_on_host(Kind kind) const noexcept { return (on_host >> kind & 1) != 0; }
         /// Whether the entry is partly on a device and partly in host memory.
@@ -130,8 +130,8 @@ public:
     };
     /// Throws an Error that describes a fault in the entry itself. The result is valid until the next call.
     const Checked& check(const warpaes_batch_entry& entry);
-    /// Returns true if the last entry passed, and `entry` passes too and differs from it only in addresses and the key.
-    /// Otherwise check() must check the entry. Not for entries with raw keys or statuses.
+    /// Returns true if the last entry passed, and `entry` passes too and differs from it only in addresses, the key and
+    /// the count. Otherwise check() must check the entry. Not for entries with raw keys or statuses.
     [[nodiscard]] bool passes_alike(const warpaes_batch_entry& entry);
     /// The memory that the entry writes, after check(); empty if `end` is 0.
     [[nodiscard]] Clashes::Extent extent_of_output() const noexcept { return reaches_[output].extent(); }
@@ -176,8 +176,8 @@ private:
         }
         [[nodiscard]] bool apart(const Reach& other) const noexcept { return end <= other.begin || other.end <= begin; }
     };
-    /// Checks an entry that differs from `last` only in addresses and the key, except for its statuses. Returns false
-    /// if check() must check it.
+    /// Checks an entry that differs from `last` only in addresses, the key and, if both have several messages, the
+    /// count, except for its statuses. Returns false if check() must check it.
     [[nodiscard]] bool is_alike(const warpaes_batch_entry& e, const warpaes_batch_entry& last);
     void check_faults(const warpaes_batch_entry& e) const;
     void check_tail(const warpaes_batch_entry& e) const;

@@ -93,20 +93,20 @@ struct Batch::Survey {
         if (!is_parallel(g.mode, g.direction)) serial_messages += g.count;
         in_place = in_place || stays;
         last_ = {.part = static_cast<std::size_t>(&part - parts.data()),
-                 .bytes = bytes,
-                 .cost = std::min(bytes + saturating_product(message_cost, g.count), most_counted),
-                 .messages = g.count,
-                 .keys = g.key == nullptr ? g.count : 0,
-                 .serial_messages = is_parallel(g.mode, g.direction) ? 0 : g.count};
+                 .bytes = work_of(g),
+                 .has_raw_keys = g.key == nullptr,
+                 .is_serial = !is_parallel(g.mode, g.direction)};
     }
-    /// Adds entries that differ from the one added before only in addresses and the key.
-    void add_alike(std::uint64_t entries) {
+    /// Adds the messages of entries that differ from the one added before only in addresses, the key and the count.
+    void add_alike(std::uint64_t messages) {
         Work& part = parts[last_.part];
-        part.messages += entries * last_.messages;
-        add_saturating(part.bytes, saturating_product(entries, last_.bytes));
-        part.keys += entries * last_.keys;
-        add_saturating(cost, saturating_product(entries, last_.cost));
-        serial_messages += entries * last_.serial_messages;
+        const std::uint64_t bytes = saturating_product(last_.bytes, messages);
+        part.messages += messages;
+        add_saturating(part.bytes, bytes);
+        add_saturating(cost, bytes);
+        add_saturating(cost, saturating_product(message_cost, messages));
+        if (last_.has_raw_keys) part.keys += messages;
+        if (last_.is_serial) serial_messages += messages;
     }
 
     void add(const Survey& other) {
@@ -128,7 +128,8 @@ private:
     /// The last entry that add() added.
     struct Last {
         std::size_t part = 0;
-        std::uint64_t bytes = 0, cost = 0, messages = 0, keys = 0, serial_messages = 0;
+        std::uint64_t bytes = 0;  ///< per message
+        bool has_raw_keys = false, is_serial = false;
     };
     Last last_;
 
@@ -191,6 +192,7 @@ void Batch::refuse(std::uint32_t entry, warpaes_status status, const char* sente
 
 std::uint32_t Batch::pass_alike(std::uint32_t begin, std::uint32_t end, EntryChecker& checker, Piece& piece) {
     const Shape& shape = piece.shape;
+    std::uint64_t messages = 0;
     std::uint32_t i = begin;
     for (; i < end; ++i) {
         const warpaes_batch_entry& e = request_.entry(i);
@@ -198,11 +200,13 @@ std::uint32_t Batch::pass_alike(std::uint32_t begin, std::uint32_t end, EntryChe
         if (!checker.passes_alike(e)) break;
         outcomes_.begin(i);
         shapes_[i] = shape;
+        shapes_[i].count = e.count;
+        messages += e.count;
         piece.clashes.add(i, checker.extent_of_output(), checker.extent_of_tag(),
                           [&] { return writes_of(group_of(request_, e)); });
     }
-    piece.messages += (i - begin) * shape.count;
-    if (shape.work != Shape::Work::none && i != begin) piece.survey.add_alike(i - begin);
+    piece.messages += messages;
+    if (shape.work != Shape::Work::none && i != begin) piece.survey.add_alike(messages);
     return i;
 }
 
@@ -238,6 +242,7 @@ void Batch::check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece) {
                 piece.survey.on_device = piece.survey.on_device || !in_host;
             }
             shapes_[i] = shape;
+            shapes_[i].count = g.count;
             if (!checked.alike) shape.alike = true;  // for the next entries
             if (e.statuses != nullptr) outcomes_.admit(i);
             if (checked.alike) {
@@ -247,7 +252,7 @@ void Batch::check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece) {
                 piece.clashes.add(i, writes_of(g));
             }
             if (shape.work != Shape::Work::none && in_host) {
-                checked.alike ? piece.survey.add_alike(1) : piece.survey.add(g);
+                checked.alike ? piece.survey.add_alike(g.count) : piece.survey.add(g);
             }
             // A raw key that all messages share should be expanded only once.
             if (g.key == nullptr && g.count != 0 && in_host) {
