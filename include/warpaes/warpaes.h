@@ -520,12 +520,18 @@ typedef struct warpaes_batch_options {
      * The function must not wait for batches or destroy this batch. May be NULL. */
     void (*finished)(void* user, warpaes_batch* batch);
     void* user;
+    /** NULL; or, only for warpaes_batch_enqueue, one pointer per entry to page-locked memory for the text of all its
+     * messages. Encryption also copies the output there. Decryption first copies the input from there to the memory on
+     * the device that `input` describes. The text on the device must have no gaps. CMAC is refused. Pointers of entries
+     * without text are ignored. Texts are copied while other entries are processed, on another stream, and
+     * `cuda_stream` waits for the copies: the memory must stay valid and unchanged until then. */
+    void* const* copies;
 } warpaes_batch_options;
 
 #define WARPAES_BATCH_OPTIONS_INIT                                                                                     \
     {                                                                                                                  \
         sizeof(warpaes_batch_options), 0, sizeof(warpaes_batch_entry), NULL, NULL, sizeof(warpaes_entry_result), NULL, \
-            NULL                                                                                                       \
+            NULL, NULL                                                                                                 \
     }
 
 /** The result of a batch as a whole. */

@@ -45,6 +45,7 @@ BatchRequest to_request(const warpaes_batch_options& o, const warpaes_batch_entr
             .result_bytes = static_cast<std::size_t>(o.result_size),
             .offsets = offsets,
             .check_nonces = (o.flags & WARPAES_BATCH_CHECK_NONCES) != 0,
+            .copies = o.copies,
             .arena = o.arena != nullptr ? &o.arena->impl : nullptr,
             .handles = key_handles,
             .finished = {}};
@@ -58,6 +59,9 @@ warpaes_batch_options options_of(const warpaes_batch_options* options) {
 
 /// Submits the batch; its callback receives the handle that this function returns.
 warpaes_batch* submitted(warpaes_engine* engine, const warpaes_batch_options& o, BatchRequest request) {
+    if (o.copies != nullptr) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "options: copies applies only to warpaes_batch_enqueue");
+    }
     auto made = std::make_unique<warpaes_batch>();
     if (o.finished != nullptr) {
         request.finished = [call = o.finished, user = o.user, its = made.get()] { call(user, its); };

@@ -47,6 +47,7 @@ struct BatchRequest {
     std::size_t result_bytes = sizeof(warpaes_entry_result);
     bool offsets = false;  ///< `at` of elements is an offset in the arena, or in the extents of `table`
     bool check_nonces = false;
+    void* const* copies = nullptr;  ///< as in warpaes_batch_options
     const Arena* arena = nullptr;
     KeyHandles handles{};
     std::function<void()> finished;
