@@ -14,6 +14,7 @@ import os
 import struct
 from collections import OrderedDict
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from cryptography.hazmat.primitives import hashes
@@ -53,13 +54,15 @@ class ObjectName(NamedTuple):
         """
         if not isinstance(self.chunk_hash, bytes):
             raise ValueError("name: chunk_hash must be bytes")
-        model, tenant = _text("model_name", self.model_name), _text("cache_salt", self.cache_salt)
-        lengths = (_length(len(self.chunk_hash)), _length(len(model)), _length(len(tenant)))
+        try:
+            model, tenant = _measured("model_name", self.model_name), _measured("cache_salt", self.cache_salt)
+        except TypeError:  # not hashable, so not a string
+            raise ValueError("name: model_name and cache_salt must be strings") from None
         try:
             numbers = _numbers(self.kv_rank, self.object_group_id)
         except struct.error:
             raise ValueError("name: kv_rank and object_group_id must be 64-bit integers") from None
-        return b"".join((_LABEL, lengths[0], self.chunk_hash, lengths[1], model, lengths[2], tenant, numbers))
+        return b"".join((_LABEL, _length(len(self.chunk_hash)), self.chunk_hash, model, tenant, numbers))
 
 
 def _text(name: str, value: str) -> bytes:
@@ -67,6 +70,13 @@ def _text(name: str, value: str) -> bytes:
         return value.encode()
     except (AttributeError, UnicodeEncodeError):
         raise ValueError(f"name: {name} must be a string that UTF-8 can encode") from None
+
+
+@lru_cache(256)
+def _measured(name: str, value: str) -> bytes:
+    """Return a text after its length. Consecutive blocks have few models and tenants."""
+    text = _text(name, value)
+    return _length(len(text)) + text
 
 
 class _TenantKey:

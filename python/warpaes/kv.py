@@ -14,11 +14,10 @@ from __future__ import annotations
 
 import array
 import contextlib
-import itertools
 import os
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -34,10 +33,6 @@ __all__ = ["NOT_AUTHENTIC", "Blocks", "ObjectName", "Seals"]
 
 #: The status of a block that is not authentic.
 NOT_AUTHENTIC = 22
-#: Number of bytes that are decrypted after the last copy ends. Twice as many are encrypted before the first copy
-#: begins, because the host enqueues the next part while they are copied. Each further part is GROWTH times as long: a
-#: GPU encrypts a part faster than it copies a third of it, and each part needs calls.
-PART_BYTES, GROWTH = 8 << 20, 3
 _STATUS_BYTES = 4
 _HEADER = struct.Struct(f">I{IV_BYTES}s")
 
@@ -225,16 +220,11 @@ class Blocks:
             ValueError: For the same reasons as ``encrypt``. ``data`` is unchanged.
         """
         source, target = _flat(data, "data"), _flat(host, "host")
-        parts = self._parts(source, target, len(names))
+        size = _copied_bytes(source, target, len(names))
         bound, ciphers = [name.associated_data() for name in names], self._encrypting(names)
-        ivs, size = os.urandom(IV_BYTES * len(names)), source.nbytes // max(1, len(names))
-        with _Copies(source, target) as copies:
-            tags = torch.empty(TAG_BYTES * len(names), dtype=torch.uint8, device=source.device)
-            for blocks in parts:
-                part = source[_bytes(blocks, size)]
-                its_ivs, its_tags = ivs[_bytes(blocks, IV_BYTES)], tags[_bytes(blocks, TAG_BYTES)]
-                _seal(ciphers[blocks], its_ivs, part, size, bound[blocks], part, its_tags, None)
-                copies.follow(target[_bytes(blocks, size)], part)
+        ivs = os.urandom(IV_BYTES * len(names))
+        tags = torch.empty(TAG_BYTES * len(names), dtype=torch.uint8, device=source.device)
+        _seal(ciphers, ivs, source, size, bound, source, tags, None, target)
         return Seals([self.primary] * len(names), ivs, tags)
 
     def fetch(self, host: Tensor, seals: Seals, names: Sequence[ObjectName], data: Any) -> Tensor:
@@ -251,19 +241,10 @@ class Blocks:
         """
         _check_count(seals, names)
         source, target = _flat(host, "host"), _flat(data, "data")
-        parts = self._parts(target, source, len(names), shortest_last=True)
-        size = source.nbytes // max(1, len(names))
-        with _Copies(target, source) as copies:
-            arriving = [(blocks, target[_bytes(blocks, size)]) for blocks in parts]
-            copied = [copies.lead(part, source[_bytes(blocks, size)]) for blocks, part in arriving]
-            # The copies are under way while the host prepares the decryption.
-            bound, ciphers = [name.associated_data() for name in names], self._decrypting(seals.key_ids, names)
-            statuses = _statuses(len(names), target)
-            for (blocks, part), ready in zip(arriving, copied):
-                copies.wait(ready)
-                ivs, tags = seals.ivs[_bytes(blocks, IV_BYTES)], seals.tags[_bytes(blocks, TAG_BYTES)]
-                its = statuses[_bytes(blocks, _STATUS_BYTES)]
-                _open(ciphers[blocks], ivs, part, size, bound[blocks], part, tags, its, None)
+        size = _copied_bytes(target, source, len(names))
+        bound, ciphers = [name.associated_data() for name in names], self._decrypting(seals.key_ids, names)
+        statuses = _statuses(len(names), target)
+        _open(ciphers, seals.ivs, target, size, bound, target, seals.tags, statuses, None, source)
         return _int32(statuses)
 
     @staticmethod
@@ -273,30 +254,6 @@ class Blocks:
         if target.nbytes != source.nbytes or target.device.type != source.device.type:
             raise ValueError("out: must be as large as data, and on the same device")
         return source, target, _block_bytes(source.nbytes, count)
-
-    @staticmethod
-    def _parts(data: Tensor, host: Tensor, count: int, shortest_last: bool = False) -> list[slice]:
-        """Return the parts of the data, as slices of blocks: first a short part, then longer parts, or vice versa.
-        There is at least one part."""
-        if data.nbytes != host.nbytes:
-            raise ValueError("host: must be as large as data")
-        size = _block_bytes(data.nbytes, count)
-        shortest = PART_BYTES if shortest_last else 2 * PART_BYTES
-        step, left, counts = max(1, shortest // size) if size else count, count, []
-        while left >= 2 * step and left > 1:
-            counts.append(step)
-            left -= step
-            step *= GROWTH
-        counts.append(left)
-        if shortest_last:
-            counts.reverse()
-        ends = list(itertools.accumulate(counts))
-        return [slice(end - its, end) for its, end in zip(counts, ends)]
-
-
-def _bytes(blocks: slice, size: int) -> slice:
-    """Return the slice of blocks in a concatenation of elements of ``size`` bytes."""
-    return slice(blocks.start * size, blocks.stop * size)
 
 
 def _seal(
@@ -308,15 +265,19 @@ def _seal(
     target: Tensor,
     tags: Tensor,
     stream: Any,
+    host: Tensor | None = None,
 ) -> None:
-    """Encrypt blocks of ``size`` bytes. ``bound`` is their associated data."""
+    """Encrypt blocks of ``size`` bytes, and copy them to ``host``. ``bound`` is their associated data."""
     if ciphers and source.is_cuda:
         places = _places(size, len(ciphers))
-        AESGCM.enqueue_into("encrypt", ciphers, ivs, source, *places, target, tags, bound, stream=stream)
+        with _page_locked(host, source):
+            AESGCM.enqueue_into("encrypt", ciphers, ivs, source, *places, target, tags, bound, stream=stream, host=host)
         return
     for number, cipher in enumerate(ciphers):
         iv, here, tag = (_slice(number, each) for each in (IV_BYTES, size, TAG_BYTES))
         cipher.encrypt_into(ivs[iv], source[here], bound[number], target[here], tag=tags[tag])
+    if host is not None:
+        host.copy_(target)
 
 
 def _open(
@@ -329,15 +290,19 @@ def _open(
     tags: Tensor,
     statuses: Tensor,
     stream: Any,
+    host: Tensor | None = None,
 ) -> None:
-    """Decrypt blocks of ``size`` bytes. ``statuses`` has four bytes for each block."""
+    """Decrypt blocks of ``size`` bytes, after copying them from ``host``. ``statuses`` has four bytes for each
+    block."""
     if ciphers and source.is_cuda:
         known = tags if tags.is_cuda else bytes(tags.numpy())
         places = _places(size, len(ciphers))
-        AESGCM.enqueue_into(
-            "decrypt", ciphers, ivs, source, *places, target, known, bound, statuses=statuses, stream=stream
-        )
+        options: dict[str, Any] = {"statuses": statuses, "stream": stream, "host": host}
+        with _page_locked(host, source):
+            AESGCM.enqueue_into("decrypt", ciphers, ivs, source, *places, target, known, bound, **options)
         return
+    if host is not None:
+        source.copy_(host)
     tags = tags.cpu()
     for number, cipher in enumerate(ciphers):
         iv, here, tag = (_slice(number, each) for each in (IV_BYTES, size, TAG_BYTES))
@@ -369,6 +334,27 @@ def _on(stream: Any, data: Tensor) -> Any:
     return contextlib.nullcontext() if stream is None or not data.is_cuda else torch.cuda.stream(stream)
 
 
+@contextlib.contextmanager
+def _page_locked(host: Tensor | None, data: Tensor) -> Iterator[None]:
+    """Run a call that enqueues copies of ``host``."""
+    try:
+        yield
+    except ValueError:
+        if host is not None and not host.is_pinned():
+            raise ValueError("host: must be page-locked memory; use pin_memory=True") from None
+        raise
+    if host is not None and host.nbytes:
+        # Without this copy, PyTorch's allocator could reuse memory that is freed before the stream has finished.
+        torch.empty(1, dtype=torch.uint8, device=data.device).copy_(host[:1], non_blocking=True)
+
+
+def _copied_bytes(data: Tensor, host: Tensor, count: int) -> int:
+    """Return the bytes of a block that is copied between a GPU and host memory."""
+    if data.nbytes != host.nbytes:
+        raise ValueError("host: must be as large as data")
+    return _block_bytes(data.nbytes, count)
+
+
 def _block_bytes(size: int, count: int) -> int:
     if size % max(1, count) or (count == 0 and size):
         raise ValueError(f"data: {size} bytes cannot be divided into {count} blocks of equal length")
@@ -378,59 +364,3 @@ def _block_bytes(size: int, count: int) -> int:
 def _places(size: int, count: int) -> tuple[array.array[int], array.array[int]]:
     """Return the offsets and lengths of the blocks."""
     return array.array("Q", range(0, size * count, size) if size else [0] * count), array.array("Q", [size] * count)
-
-
-class _Copies:
-    """Copies data between a GPU and host memory on a separate stream, or immediately if there is no GPU.
-
-    The copies come after the work on the current stream, which waits for them at the end.
-    """
-
-    def __init__(self, on_gpu: Tensor, here: Tensor) -> None:
-        self._own: Any = None
-        self._current: Any = None
-        if on_gpu.is_cuda:
-            if not here.is_pinned():
-                raise ValueError("host must be page-locked memory; use pin_memory=True")
-            self._device, self._current = on_gpu.device, torch.cuda.current_stream(on_gpu.device)
-        self._leads = False
-
-    def __enter__(self) -> _Copies:
-        """Return this object."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._own is not None:
-            self._current.wait_stream(self._own)
-
-    def follow(self, to: Tensor, source: Tensor) -> None:
-        """Copy after the work that is on the current stream at the time of the call."""
-        if self._begun():
-            self._own.wait_event(self._current.record_event())
-        self._copy(to, source)
-
-    def lead(self, to: Tensor, source: Tensor) -> Any:
-        """Copy after the work that was on the current stream at the first call. Return the argument for ``wait``."""
-        if self._begun() and not self._leads:
-            self._own.wait_stream(self._current)
-            self._leads = True
-        self._copy(to, source)
-        return None if self._own is None else self._own.record_event()
-
-    def _begun(self) -> bool:
-        """Create the stream at the first copy, when the GPU already works. Return whether there is a GPU."""
-        if self._own is None and self._current is not None:
-            self._own = torch.cuda.Stream(self._device)
-        return self._own is not None
-
-    def wait(self, copied: Any) -> None:
-        """Make the current stream wait for a copy."""
-        if copied is not None:
-            self._current.wait_event(copied)
-
-    def _copy(self, to: Tensor, source: Tensor) -> None:
-        if self._own is None:
-            to.copy_(source)
-            return
-        with torch.cuda.stream(self._own):
-            to.copy_(source, non_blocking=True)
