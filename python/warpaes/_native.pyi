@@ -507,6 +507,8 @@ class _Many(_Single):
         statuses: Data | None = None,
         stream: Any = None,
         host: Data | None = None,
+        first_copied: int = 0,
+        more: bool = False,
     ) -> None:
         """Enqueue messages in device memory on a stream, each under the key of its own object.
 
@@ -532,6 +534,9 @@ class _Many(_Single):
                 the same offsets of ``host``; decryption first copies them from ``host`` to ``data``. Copies run on
                 another stream, at the same time as work on other messages, and ``stream`` waits for them. Do not free
                 this memory before.
+            first_copied: The number of messages at the beginning that are not copied.
+            more: Only with ``host``: ``stream`` does not wait for the copies yet, but at the end of the next call with
+                ``host`` and without ``more``.
 
         Raises:
             TypeError: ``ciphers`` contains an object of a different class.

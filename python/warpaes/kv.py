@@ -13,11 +13,13 @@ frame that ``warpaes.lmcache`` can open. The work is enqueued on the current str
 from __future__ import annotations
 
 import array
+import collections
 import contextlib
 import os
 import struct
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -33,6 +35,9 @@ __all__ = ["NOT_AUTHENTIC", "Blocks", "ObjectName", "Seals"]
 
 #: The status of a block that is not authentic.
 NOT_AUTHENTIC = 22
+#: Number of bytes that a store encrypts in a separate call, so that the GPU begins to work while the host prepares the
+#: other blocks. A fetch ends with FETCHED times as many bytes; all bytes before are copied at once.
+PART_BYTES, FETCHED = 8 << 20, 4
 _STATUS_BYTES = 4
 _HEADER = struct.Struct(f">I{IV_BYTES}s")
 
@@ -111,6 +116,12 @@ def _flat(data: Any, name: str) -> Tensor:
     return flat
 
 
+def _on_device(data: Any, name: str) -> Tensor:
+    """Like ``_flat``, but return a contiguous tensor in GPU or page-locked memory as it is, which is faster."""
+    as_it_is = isinstance(data, Tensor) and data.is_contiguous() and not data.requires_grad
+    return data if as_it_is else _flat(data, name)
+
+
 class Blocks:
     """Encrypts and decrypts blocks of equal size in one tensor. Any number of threads may use an instance.
 
@@ -122,6 +133,8 @@ class Blocks:
         """Store a keyset, given as an object or as a location that ``Keyset.load`` accepts. Its primary key
         encrypts."""
         self._frames = Frames.of_keyset(as_keyset(keyset))
+        self._lock = threading.Lock()
+        self._copied: collections.deque[tuple[Any, Tensor]] = collections.deque()
 
     @property
     def primary(self) -> int:
@@ -219,13 +232,28 @@ class Blocks:
         Raises:
             ValueError: For the same reasons as ``encrypt``. ``data`` is unchanged.
         """
-        source, target = _flat(data, "data"), _flat(host, "host")
-        size = _copied_bytes(source, target, len(names))
+        source, target = _on_device(data, "data"), _on_device(host, "host")
+        count, size = len(names), _copied_bytes(source, target, len(names))
         bound, ciphers = [name.associated_data() for name in names], self._encrypting(names)
-        ivs = os.urandom(IV_BYTES * len(names))
-        tags = torch.empty(TAG_BYTES * len(names), dtype=torch.uint8, device=source.device)
-        _seal(ciphers, ivs, source, size, bound, source, tags, None, target)
-        return Seals([self.primary] * len(names), ivs, tags)
+        ivs = os.urandom(IV_BYTES * count)
+        tags = torch.empty(TAG_BYTES * count, dtype=torch.uint8, device=source.device)
+        if not source.is_cuda or count == 0:
+            source, target = _flat(source, "data"), _flat(target, "host")
+            _seal(ciphers, ivs, source, size, bound, source, tags, None)
+            target.copy_(source)
+            return Seals([self.primary] * count, ivs, tags)
+        first = max(1, PART_BYTES // size) if size else count
+        parts = [slice(0, count)] if 2 * first > count else [slice(0, first), slice(first, count)]
+        try:
+            for part in parts:
+                its, its_tags = (ciphers[part], ivs[_bytes(part, IV_BYTES)]), tags[_bytes(part, TAG_BYTES)]
+                places = _places(size, part)
+                options: dict[str, Any] = {"host": target, "more": part.stop < count}
+                AESGCM.enqueue_into("encrypt", *its, source, *places, source, its_tags, bound[part], **options)
+        except BaseException as error:
+            raise _failure(error, source, target) from None
+        self._keep(source, target)
+        return Seals([self.primary] * count, ivs, tags)
 
     def fetch(self, host: Tensor, seals: Seals, names: Sequence[ObjectName], data: Any) -> Tensor:
         """Copy blocks from host memory and decrypt them. A part is decrypted while the next part is copied.
@@ -241,11 +269,35 @@ class Blocks:
         """
         _check_count(seals, names)
         source, target = _flat(host, "host"), _flat(data, "data")
-        size = _copied_bytes(target, source, len(names))
+        count, size = len(names), _copied_bytes(target, source, len(names))
+        # The first copy is under way while the host prepares the decryption.
+        copied = max(0, count - max(1, FETCHED * PART_BYTES // size)) if size and target.is_cuda else count
+        target[: copied * size].copy_(source[: copied * size], non_blocking=target.is_cuda)
         bound, ciphers = [name.associated_data() for name in names], self._decrypting(seals.key_ids, names)
-        statuses = _statuses(len(names), target)
-        _open(ciphers, seals.ivs, target, size, bound, target, seals.tags, statuses, None, source)
+        statuses = _statuses(count, target)
+        if copied == count:
+            _open(ciphers, seals.ivs, target, size, bound, target, seals.tags, statuses, None)
+            return _int32(statuses)
+        try:
+            tags = seals.tags if seals.tags.is_cuda else bytes(seals.tags.numpy())
+            places = _places(size, slice(0, count))
+            options: dict[str, Any] = {"statuses": statuses, "host": source, "first_copied": copied}
+            AESGCM.enqueue_into("decrypt", ciphers, seals.ivs, target, *places, target, tags, bound, **options)
+        except BaseException as error:
+            raise _failure(error, target, source) from None
+        self._keep(target, source)
         return _int32(statuses)
+
+    def _keep(self, data: Tensor, host: Tensor) -> None:
+        """Keep host memory until its copies have ended and another call is made. PyTorch does not see the library's
+        copies, and would otherwise reuse memory that is freed before they end."""
+        if torch.cuda.is_current_stream_capturing():
+            return
+        ended = torch.cuda.current_stream(data.device).record_event()
+        with self._lock:
+            while self._copied and self._copied[0][0].query():
+                self._copied.popleft()
+            self._copied.append((ended, host))
 
     @staticmethod
     def _operands(data: Any, out: Any, count: int) -> tuple[Tensor, Tensor, int]:
@@ -254,6 +306,11 @@ class Blocks:
         if target.nbytes != source.nbytes or target.device.type != source.device.type:
             raise ValueError("out: must be as large as data, and on the same device")
         return source, target, _block_bytes(source.nbytes, count)
+
+
+def _bytes(blocks: slice, size: int) -> slice:
+    """Return the slice of blocks in a concatenation of elements of ``size`` bytes."""
+    return slice(blocks.start * size, blocks.stop * size)
 
 
 def _seal(
@@ -265,19 +322,15 @@ def _seal(
     target: Tensor,
     tags: Tensor,
     stream: Any,
-    host: Tensor | None = None,
 ) -> None:
-    """Encrypt blocks of ``size`` bytes, and copy them to ``host``. ``bound`` is their associated data."""
+    """Encrypt blocks of ``size`` bytes. ``bound`` is their associated data."""
     if ciphers and source.is_cuda:
-        places = _places(size, len(ciphers))
-        with _page_locked(host, source):
-            AESGCM.enqueue_into("encrypt", ciphers, ivs, source, *places, target, tags, bound, stream=stream, host=host)
+        places = _places(size, slice(0, len(ciphers)))
+        AESGCM.enqueue_into("encrypt", ciphers, ivs, source, *places, target, tags, bound, stream=stream)
         return
     for number, cipher in enumerate(ciphers):
         iv, here, tag = (_slice(number, each) for each in (IV_BYTES, size, TAG_BYTES))
         cipher.encrypt_into(ivs[iv], source[here], bound[number], target[here], tag=tags[tag])
-    if host is not None:
-        host.copy_(target)
 
 
 def _open(
@@ -290,19 +343,15 @@ def _open(
     tags: Tensor,
     statuses: Tensor,
     stream: Any,
-    host: Tensor | None = None,
 ) -> None:
-    """Decrypt blocks of ``size`` bytes, after copying them from ``host``. ``statuses`` has four bytes for each
-    block."""
+    """Decrypt blocks of ``size`` bytes. ``statuses`` has four bytes for each block."""
     if ciphers and source.is_cuda:
         known = tags if tags.is_cuda else bytes(tags.numpy())
-        places = _places(size, len(ciphers))
-        options: dict[str, Any] = {"statuses": statuses, "stream": stream, "host": host}
-        with _page_locked(host, source):
-            AESGCM.enqueue_into("decrypt", ciphers, ivs, source, *places, target, known, bound, **options)
+        places = _places(size, slice(0, len(ciphers)))
+        AESGCM.enqueue_into(
+            "decrypt", ciphers, ivs, source, *places, target, known, bound, statuses=statuses, stream=stream
+        )
         return
-    if host is not None:
-        source.copy_(host)
     tags = tags.cpu()
     for number, cipher in enumerate(ciphers):
         iv, here, tag = (_slice(number, each) for each in (IV_BYTES, size, TAG_BYTES))
@@ -334,18 +383,12 @@ def _on(stream: Any, data: Tensor) -> Any:
     return contextlib.nullcontext() if stream is None or not data.is_cuda else torch.cuda.stream(stream)
 
 
-@contextlib.contextmanager
-def _page_locked(host: Tensor | None, data: Tensor) -> Iterator[None]:
-    """Run a call that enqueues copies of ``host``."""
-    try:
-        yield
-    except ValueError:
-        if host is not None and not host.is_pinned():
-            raise ValueError("host: must be page-locked memory; use pin_memory=True") from None
-        raise
-    if host is not None and host.nbytes:
-        # Without this copy, PyTorch's allocator could reuse memory that is freed before the stream has finished.
-        torch.empty(1, dtype=torch.uint8, device=data.device).copy_(host[:1], non_blocking=True)
+def _failure(error: BaseException, data: Tensor, host: Tensor) -> BaseException:
+    """Wait for copies of ``host`` that the current stream does not wait for yet. Return the exception to raise."""
+    torch.cuda.synchronize(data.device)
+    if isinstance(error, ValueError) and not host.is_pinned():
+        return ValueError("host: must be page-locked memory; use pin_memory=True")
+    return error
 
 
 def _copied_bytes(data: Tensor, host: Tensor, count: int) -> int:
@@ -361,6 +404,8 @@ def _block_bytes(size: int, count: int) -> int:
     return size // max(1, count)
 
 
-def _places(size: int, count: int) -> tuple[array.array[int], array.array[int]]:
-    """Return the offsets and lengths of the blocks."""
-    return array.array("Q", range(0, size * count, size) if size else [0] * count), array.array("Q", [size] * count)
+def _places(size: int, blocks: slice) -> tuple[array.array[int], array.array[int]]:
+    """Return the offsets and lengths of blocks."""
+    count = blocks.stop - blocks.start
+    offsets = range(blocks.start * size, blocks.stop * size, size) if size else [0] * count
+    return array.array("Q", offsets), array.array("Q", [size]) * count

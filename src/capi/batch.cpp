@@ -23,7 +23,7 @@ constexpr KeyHandles key_handles{.alive = is_alive,
                                  .key = [](const warpaes_key* key) -> const ExpandedKey& { return key->impl; }};
 
 BatchRequest to_request(const warpaes_batch_options& o, const warpaes_batch_entry* entries, std::uint64_t count) {
-    constexpr std::uint32_t known = WARPAES_BATCH_OFFSETS | WARPAES_BATCH_CHECK_NONCES;
+    constexpr std::uint32_t known = WARPAES_BATCH_OFFSETS | WARPAES_BATCH_CHECK_NONCES | WARPAES_BATCH_MORE_COPIES;
     refuse_unknown_flags(o.flags, known);
     if (count != 0) require(entries, "entries");
     require_few(count);
@@ -36,6 +36,10 @@ BatchRequest to_request(const warpaes_batch_options& o, const warpaes_batch_entr
         throw Error(WARPAES_ERROR_ARGUMENT,
                     "result_size: is " + std::to_string(o.result_size) + "; set it to sizeof(warpaes_entry_result)");
     }
+    const bool more_copies = (o.flags & WARPAES_BATCH_MORE_COPIES) != 0;
+    if (more_copies && o.copies == nullptr) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "options: WARPAES_BATCH_MORE_COPIES applies only with copies");
+    }
     const bool offsets = (o.flags & WARPAES_BATCH_OFFSETS) != 0;
     if (offsets) require(o.arena, "arena");
     return {.entries = entries,
@@ -46,6 +50,7 @@ BatchRequest to_request(const warpaes_batch_options& o, const warpaes_batch_entr
             .offsets = offsets,
             .check_nonces = (o.flags & WARPAES_BATCH_CHECK_NONCES) != 0,
             .copies = o.copies,
+            .more_copies = more_copies,
             .arena = o.arena != nullptr ? &o.arena->impl : nullptr,
             .handles = key_handles,
             .finished = {}};

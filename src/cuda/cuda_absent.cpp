@@ -18,7 +18,7 @@ public:
     MemoryStretch stretch(const void*, bool) noexcept override { return {-1, 0, UINTPTR_MAX}; }
     void enqueue(std::span<const MessageGroup>, int, void*) override { refuse(); }
     void enqueue(const NumbersRun&, int, void*) override { refuse(); }
-    void enqueue_copied(std::span<const MessageGroup>, std::span<std::uint8_t* const>, int, void*) override {
+    void enqueue_copied(std::span<const MessageGroup>, std::span<std::uint8_t* const>, bool, int, void*) override {
         refuse();
     }
     void run(const MessageGroup&, int, std::optional<CallerStream>) override { refuse(); }

@@ -83,10 +83,10 @@ public:
         its.on_streams.enqueue(device, its_limits, its.queues, groups, on);
     }
 
-    void enqueue_copied(std::span<const MessageGroup> groups, std::span<std::uint8_t* const> copies, int device,
-                        void* stream) override {
+    void enqueue_copied(std::span<const MessageGroup> groups, std::span<std::uint8_t* const> copies, bool more,
+                        int device, void* stream) override {
         const CurrentDevice current(device);
-        share(device).copies.enqueue(groups, copies, usable(stream),
+        share(device).copies.enqueue(groups, copies, more, usable(stream),
                                      [&](std::span<const MessageGroup> part) { enqueue(part, device, stream); });
     }
 

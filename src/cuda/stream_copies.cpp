@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 
 #include "cuda/memory_place.hpp"
 #include "cuda/tuning/host.hpp"
@@ -18,11 +19,13 @@ bool encrypts(const MessageGroup& g) {
     return g.direction == Direction::encrypt;
 }
 
-/// Returns the end of each part, as a number of groups.
-std::vector<std::size_t> part_ends(std::span<const MessageGroup> groups) {
+/// Returns the end of each part, as a number of groups. If the groups continue an encryption, the first part has
+/// already been enqueued.
+std::vector<std::size_t> part_ends(std::span<const MessageGroup> groups, bool continues) {
     const std::size_t all = groups.size();
     const bool shortest_first = encrypts(groups.front());
     std::uint64_t left = 0, step = CopiedParts::least;
+    if (continues && shortest_first) step *= CopiedParts::growth;
     for (const MessageGroup& g : groups) {
         if (encrypts(g) != shortest_first) return {all};  // encryption needs the reverse order of copies
         left += bytes_of(g);
@@ -95,42 +98,73 @@ private:
 /// The use of a queue by a call.
 class StreamCopies::Lease {
 public:
-    explicit Lease(StreamCopies& owner) : owner_(owner), queue_(owner.take()) {}
+    Lease(StreamCopies& owner, cudaStream_t caller) : owner_(owner), caller_(caller) {
+        const std::lock_guard lock(owner_.mutex_);
+        queue_ = owner_.find(caller);
+        continues_ = queue_->open;
+        queue_->taken = true;
+    }
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
     ~Lease() {
         const std::lock_guard lock(owner_.mutex_);
-        queue_.taken = false;
+        queue_->taken = false;
+        queue_->open = left_open_;
     }
-    [[nodiscard]] Queue& queue() const noexcept { return queue_; }
+    [[nodiscard]] Queue& queue() const noexcept { return *queue_; }
+    /// Whether an earlier call has left the queue open.
+    [[nodiscard]] bool continues() const noexcept { return continues_; }
+    void leave_open() {
+        const std::lock_guard lock(owner_.mutex_);
+        queue_->open = left_open_ = true;
+        queue_->caller = caller_;
+    }
+    /// Makes the caller's stream wait for all its copies. If several threads use the stream, one of them may have left
+    /// copies in a queue that another one uses now.
+    void close() {
+        const std::lock_guard lock(owner_.mutex_);
+        for (const auto& each : owner_.queues_) {
+            if (each->open && each->caller == caller_ && each.get() != queue_) {
+                queue_->event.order(each->stream.get(), caller_);
+            }
+        }
+        queue_->event.order(queue_->stream.get(), caller_);
+    }
 
 private:
     StreamCopies& owner_;
-    Queue& queue_;
+    cudaStream_t caller_;
+    Queue* queue_;
+    bool continues_, left_open_ = false;
 };
 
-StreamCopies::Queue& StreamCopies::take() {
+StreamCopies::Queue* StreamCopies::find(cudaStream_t caller) {
     constexpr std::size_t enough = 8;
-    const std::lock_guard lock(mutex_);
     Queue* found = nullptr;
     for (const auto& queue : queues_) {
-        if (queue->taken) continue;
-        found = queue.get();
-        if (try_to(cudaEventQuery(queue->event.get()))) break;
-        if (queues_.size() < enough) found = nullptr;  // its copies would delay the copies of this batch
+        if (queue->open && !queue->taken && queue->caller == caller) return queue.get();
     }
-    if (found == nullptr) found = queues_.emplace_back(std::make_unique<Queue>()).get();
-    found->taken = true;
-    return *found;
+    for (const auto& queue : queues_) {
+        if (queue->taken || queue->open) continue;
+        found = queue.get();
+        if (try_to(cudaEventQuery(queue->event.get()))) return found;
+    }
+    // The copies of a queue that is not idle would delay the copies of this batch.
+    if (found == nullptr || queues_.size() < enough) found = queues_.emplace_back(std::make_unique<Queue>()).get();
+    return found;
 }
 
-void StreamCopies::enqueue(std::span<const MessageGroup> groups, std::span<std::uint8_t* const> copies,
+void StreamCopies::enqueue(std::span<const MessageGroup> groups, std::span<std::uint8_t* const> copies, bool more,
                            cudaStream_t stream, const Enqueue& enqueue) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     check(cudaStreamIsCapturing(stream, &status), "querying the capture status");
-    const Lease lease(*this);
-    const cudaStream_t own = status == cudaStreamCaptureStatusNone ? lease.queue().stream.get() : stream;
-    Event& event = lease.queue().event;
+    std::optional<Lease> lease;
+    if (status == cudaStreamCaptureStatusNone) lease.emplace(*this, stream);
+    const cudaStream_t own = lease ? lease->queue().stream.get() : stream;
+    const bool continues = lease && lease->continues();
+    const auto order = [&](cudaStream_t earlier, cudaStream_t later) {
+        if (lease) lease->queue().event.order(earlier, later);
+    };
     const auto has = [&](Direction direction) {
         return std::any_of(groups.begin(), groups.end(),
                            [&](const MessageGroup& g) { return g.direction == direction; });
@@ -138,23 +172,25 @@ void StreamCopies::enqueue(std::span<const MessageGroup> groups, std::span<std::
     const bool in = has(Direction::decrypt), out = has(Direction::encrypt);
     TextCopies copies_in(Direction::decrypt, own), copies_out(Direction::encrypt, own);
     try {
-        if (in) event.order(stream, own);
+        if (in) order(stream, own);
         std::size_t begin = 0;
-        for (const std::size_t end : part_ends(groups)) {
+        for (const std::size_t end : part_ends(groups, continues)) {
             const auto part = groups.subspan(begin, end - begin);
             const auto its_copies = copies.subspan(begin, end - begin);
             begin = end;
             if (in) {
                 copies_in.enqueue(part, its_copies);
-                event.order(own, stream);
+                order(own, stream);
             }
             enqueue(part);
             if (out) {
-                event.order(stream, own);
+                order(stream, own);
                 copies_out.enqueue(part, its_copies);
             }
         }
-        if (out) event.order(own, stream);
+        if (!lease) return;
+        if (more) return lease->leave_open();
+        if (out || continues) lease->close();
     } catch (...) {
         // The caller may free the memory of earlier parts.
         try_to(cudaStreamSynchronize(own));

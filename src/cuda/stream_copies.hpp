@@ -23,17 +23,20 @@ public:
     /// See CudaBackend::enqueue_copied. `enqueue` enqueues some of the groups on `stream`. A part of the groups is
     /// copied while the next part is encrypted, or the part before it is decrypted. If `stream` is in capture, all work
     /// is on `stream`.
-    void enqueue(std::span<const MessageGroup> groups, std::span<std::uint8_t* const> copies, cudaStream_t stream,
-                 const Enqueue& enqueue);
+    void enqueue(std::span<const MessageGroup> groups, std::span<std::uint8_t* const> copies, bool more,
+                 cudaStream_t stream, const Enqueue& enqueue);
 
 private:
     struct Queue {
         Stream stream;
-        Event event;  ///< recorded after the last copy of a batch
-        bool taken = false;
+        Event event;         ///< recorded after the last copy of a batch
+        bool taken = false;  ///< by a call
+        bool open = false;   ///< whether `caller` does not wait for the copies yet
+        cudaStream_t caller = nullptr;
     };
     class Lease;
-    [[nodiscard]] Queue& take();
+    /// The queue that `caller` has left open, or another one.
+    [[nodiscard]] Queue* find(cudaStream_t caller);
 
     std::mutex mutex_;
     std::vector<std::unique_ptr<Queue>> queues_;

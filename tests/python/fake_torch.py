@@ -116,6 +116,13 @@ class Tensor:
         return self.owner[begin : begin + self.nbytes]
 
 
+class Event(int):
+    """The number of a step in ``work``."""
+
+    def query(self) -> bool:
+        return True
+
+
 class Stream:
     def __init__(self, pointer: Any = 0) -> None:
         self.cuda_stream = pointer if isinstance(pointer, int) else 0
@@ -123,9 +130,9 @@ class Stream:
     def synchronize(self) -> None:
         work.append(("synchronize",))
 
-    def record_event(self) -> int:
+    def record_event(self) -> Event:
         work.append(("record", len(work)))
-        return len(work) - 1
+        return Event(len(work) - 1)
 
     def wait_event(self, event: int) -> None:
         work.append(("wait", event))
@@ -202,6 +209,8 @@ def install() -> list[int]:
     torch.cuda = types.SimpleNamespace(
         current_device=lambda: 0,
         current_stream=lambda device: Stream(0),
+        is_current_stream_capturing=lambda: False,
+        synchronize=lambda device: work.append(("synchronize",)),
         Stream=Stream,
         stream=on_stream,
         ExternalStream=ExternalStream,

@@ -214,24 +214,79 @@ class Blocks(unittest.TestCase):
         self.assertNotEqual(rotated.encrypt(self.tensor(b"", "cuda"), []).key_ids, seals.key_ids)
         self.assertEqual(self.statuses(rotated.decrypt(data, seals, self.names)), [0] * 4)
 
-    def test_one_call_encrypts_and_copies(self) -> None:
-        """Only the library copies, so the host is not involved between the first kernel and the last copy. PyTorch's
-        copy of one byte reports to its allocator that the stream uses the memory."""
-        data, host = self.tensor(text(4000), "cuda"), self.tensor(bytes(4000), "cpu")
-        given: list[str] = []
+    def noted_calls(self) -> list[tuple[Any, ...]]:
+        """Return a list that receives the calls of the library and PyTorch's copies and events."""
         enqueue = AESGCM.enqueue_into
-        noted = lambda *its, **options: (given.append(its[0]), enqueue(*its, **options))  # noqa: E731
-        with unittest.mock.patch.object(self.kv, "AESGCM", unittest.mock.Mock(enqueue_into=noted)):
-            fake_torch.work.clear()
-            seals = self.blocks.store(data, self.names, host)
-            sealed = self.content(host)
-            self.assertEqual(sealed, self.content(data))
-            self.assertNotIn(text(4000)[:16], sealed)
-            back = self.tensor(bytes(4000), "cuda")
-            statuses = self.blocks.fetch(host, seals, self.names, back)
-        self.assertEqual((given, fake_torch.work), (["encrypt", "decrypt"], [("copy", "cuda", 1)] * 2))
-        self.assertEqual((self.statuses(statuses), self.content(back)), ([0] * 4, text(4000)))
-        self.assertEqual(self.content(host), sealed)
+
+        def noted(direction: str, ciphers: list[AESGCM], *rest: Any, **options: Any) -> None:
+            fake_torch.work.append((direction, len(ciphers), options.get("more"), options.get("first_copied")))
+            enqueue(direction, ciphers, *rest, **options)
+
+        patched = unittest.mock.patch.object(self.kv, "AESGCM", unittest.mock.Mock(enqueue_into=noted))
+        patched.start()
+        self.addCleanup(patched.stop)
+        fake_torch.work.clear()
+        return fake_torch.work
+
+    def test_parts(self) -> None:
+        """A store begins with a call for a few blocks. A fetch begins with a copy of most blocks. The library copies
+        the others."""
+        kept = self.kv.PART_BYTES, self.kv.FETCHED
+        self.addCleanup(lambda: [setattr(self.kv, *each) for each in zip(("PART_BYTES", "FETCHED"), kept)])
+        for part, fetched, stores, fetches in (
+            (1000, 1, [(1, True), (3, False)], 3),
+            (1999, 2, [(1, True), (3, False)], 1),
+            (2000, 1, [(2, True), (2, False)], 2),
+            (100, 1, [(1, True), (3, False)], 3),
+            (3000, 4, [(4, False)], 0),
+            (*kept, [(4, False)], 0),
+        ):
+            with self.subTest(part=part, fetched=fetched):
+                self.kv.PART_BYTES, self.kv.FETCHED = part, fetched
+                data, host = self.tensor(text(4000), "cuda"), self.tensor(bytes(4000), "cpu")
+                steps = self.noted_calls()
+                seals = self.blocks.store(data, self.names, host)
+                self.assertEqual(steps[:-1], [("encrypt", *each, None) for each in stores])
+                self.assertEqual(steps.pop()[0], "record")
+                sealed = self.content(host)
+                self.assertEqual(sealed, self.content(data))
+                self.assertNotIn(text(4000)[:16], sealed)
+                back = self.tensor(bytes(4000), "cuda")
+                steps.clear()
+                statuses = self.blocks.fetch(host, seals, self.names, back)
+                self.assertEqual(steps[:-1], [("copy", "cuda", 1000 * fetches), ("decrypt", 4, None, fetches)])
+                self.assertEqual((self.statuses(statuses), self.content(back)), ([0] * 4, text(4000)))
+                self.assertEqual(self.content(host), sealed)
+
+    def test_host_memory_is_kept_until_the_copies_end(self) -> None:
+        data, host = self.tensor(text(4000), "cuda"), self.tensor(bytes(4000), "cpu")
+        with unittest.mock.patch.object(fake_torch.Event, "query", lambda event: False):
+            for count in (1, 2):
+                self.blocks.store(data, self.names, host)
+                self.assertEqual([kept.address for _, kept in self.blocks._copied], [host.address] * count)
+        other = self.tensor(bytes(4000), "cpu")
+        self.blocks.store(data, self.names, other)
+        self.assertEqual([kept.address for _, kept in self.blocks._copied], [other.address])
+
+    def test_a_failure_after_the_first_part(self) -> None:
+        """The call waits for the copy of the first part, because the current stream does not wait for it."""
+        self.kv.PART_BYTES, kept = 1000, self.kv.PART_BYTES
+        self.addCleanup(setattr, self.kv, "PART_BYTES", kept)
+        data, host = self.tensor(text(4000), "cuda"), self.tensor(bytes(4000), "cpu")
+        steps = self.noted_calls()
+        places = self.kv._places
+        with (
+            unittest.mock.patch.object(
+                self.kv, "_places", lambda size, blocks: places(size, blocks) if blocks.start == 0 else 1 // 0
+            ),
+            self.assertRaises(ZeroDivisionError),
+        ):
+            self.blocks.store(data, self.names, host)
+        self.assertEqual(steps, [("encrypt", 1, True, None), ("synchronize",)])
+        self.assertEqual(self.content(data)[1000:], text(4000)[1000:])
+        self.assertEqual(self.content(host)[1000:], bytes(3000))
+        self.assertEqual(self.content(host)[:1000], self.content(data)[:1000])
+        self.assertNotEqual(self.content(host)[:1000], text(4000)[:1000])
 
     def test_memory_that_is_not_page_locked(self) -> None:
         data, host = self.tensor(text(4000), "cuda"), fake_torch.empty(4000, dtype=fake_torch.DType(1))
@@ -320,7 +375,7 @@ class Blocks(unittest.TestCase):
             ("12 and 16 bytes", lambda: self.kv.Seals([1], bytes(12), self.tensor(bytes(15), "cpu"))),
             ("UTF-8", lambda: self.blocks.encrypt(data, [name._replace(model_name=1) for name in self.names])),
             (
-                "must be strings",
+                "wrong type",
                 lambda: self.blocks.encrypt(data, [name._replace(cache_salt=[]) for name in self.names]),
             ),
         ):

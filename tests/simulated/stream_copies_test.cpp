@@ -1,4 +1,6 @@
 // Tests batches on a caller's stream whose texts are also copied to or from page-locked memory.
+#include "cuda/stream_copies.hpp"
+
 #include <cuda_runtime.h>  // before tuning/host.hpp, whose limits depend on WARPAES_SIMT
 #include <gtest/gtest.h>
 
@@ -98,7 +100,7 @@ protected:
     }
     void enqueue(Direction direction) {
         simt::reset(machine_);
-        backend_.enqueue_copied(groups(direction), copies(), 0, nullptr);
+        backend_.enqueue_copied(groups(direction), copies(), false, 0, nullptr);
     }
     void expect(Direction direction) {
         EXPECT_TRUE(read(memory_, count * length) == (direction == Direction::encrypt ? sealed_ : plain_));
@@ -158,7 +160,7 @@ TEST_F(StreamCopiesTest, FollowEarlierWorkOnTheStream) {
         if (direction == Direction::encrypt) {
             ASSERT_EQ(cudaMemcpyAsync(memory_, plain_.data(), length, cudaMemcpyHostToDevice, stream), cudaSuccess);
         }
-        backend_.enqueue_copied(groups(direction), copies(), 0, stream);
+        backend_.enqueue_copied(groups(direction), copies(), false, 0, stream);
         ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
         EXPECT_TRUE(before == Bytes(length, 1));
         expect(direction);
@@ -181,7 +183,7 @@ TEST_F(StreamCopiesTest, ToOtherPlacesAndInBothDirections) {
     groups[3].length = 0;
     copies[3] = nullptr;
     simt::reset(machine_);
-    backend_.enqueue_copied(groups, copies, 0, nullptr);
+    backend_.enqueue_copied(groups, copies, false, 0, nullptr);
     const Bytes found = read(memory_, count * length);
     for (std::size_t i = 0; i < count; ++i) {
         if (i == 3) continue;
@@ -203,7 +205,7 @@ TEST_F(StreamCopiesTest, OfAGraph) {
     ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
-        backend_.enqueue_copied(groups(direction), copies(), 0, stream);
+        backend_.enqueue_copied(groups(direction), copies(), false, 0, stream);
         cudaGraph_t graph = nullptr;
         ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
         cudaGraphExec_t made = nullptr;
@@ -234,7 +236,7 @@ TEST_F(StreamCopiesTest, EndBeforeAFailureIsReported) {
                 simt::fail_call(function, nth, cudaErrorUnknown);
                 bool threw = false;
                 try {
-                    backend_.enqueue_copied(groups(direction), copies(), 0, nullptr);
+                    backend_.enqueue_copied(groups(direction), copies(), false, 0, nullptr);
                 } catch (const Error& error) {
                     EXPECT_EQ(error.status(), WARPAES_ERROR_DEVICE);
                     threw = true;
@@ -263,6 +265,52 @@ TEST_F(StreamCopiesTest, EndBeforeAFailureIsReported) {
     EXPECT_GT(failed, 20U) << "no call failed, so this tests nothing";
 }
 
+/// The second call continues the parts of the first one, and the stream waits for the copies of both.
+TEST_F(StreamCopiesTest, OfSeveralCalls) {
+    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        put(direction);
+        simt::reset(machine_);
+        const std::vector<MessageGroup> groups = this->groups(direction);
+        const std::vector<std::uint8_t*> copies = this->copies();
+        for (const bool more : {true, false}) {
+            const std::size_t first = more ? 0 : 1, messages = more ? 1 : count - 1;
+            backend_.enqueue_copied(std::span(groups).subspan(first, messages),
+                                    std::span(copies).subspan(first, messages), more, 0, nullptr);
+        }
+        // Parts of 1 and then of 3 and 12 messages, or of 1 and then of 11, 3 and 1.
+        EXPECT_EQ(simt::calls("cudaMemcpyAsync"), direction == Direction::encrypt ? 3U : 4U);
+        expect(direction);
+    }
+}
+
+/// Two threads use a stream. The first one has left copies to its next call, and the second one uses the same queue
+/// when the first one makes that call.
+TEST_F(StreamCopiesTest, OfTwoThreadsOnAStream) {
+    put(Direction::encrypt);
+    const std::vector<MessageGroup> groups = this->groups(Direction::encrypt);
+    const std::vector<std::uint8_t*> copies = this->copies();
+    cuda::StreamCopies queues;
+    const auto enqueue = [&](std::span<const MessageGroup> part) { backend_.enqueue(part, 0, nullptr); };
+    const auto call = [&](std::size_t first, std::size_t messages, bool more,
+                          const cuda::StreamCopies::Enqueue& enqueue) {
+        queues.enqueue(std::span(groups).subspan(first, messages), std::span(copies).subspan(first, messages), more,
+                       nullptr, enqueue);
+    };
+    call(0, 1, true, enqueue);
+    bool called = false;
+    call(1, 1, true, [&](std::span<const MessageGroup> part) {
+        enqueue(part);
+        call(2, count - 3, false, enqueue);
+        ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+        EXPECT_TRUE(Bytes(host_, host_ + length) == Bytes(sealed_.begin(), sealed_.begin() + length));
+        EXPECT_TRUE(std::equal(host_ + 2 * length, host_ + (count - 1) * length, sealed_.begin() + 2 * length));
+        called = true;
+    });
+    EXPECT_TRUE(called);
+    call(count - 1, 1, false, enqueue);
+    expect(Direction::encrypt);
+}
+
 /// The copies of a stream are complete when that stream is, whatever other streams do.
 TEST_F(StreamCopiesTest, OfTwoStreams) {
     cudaStream_t streams[2] = {};
@@ -273,7 +321,7 @@ TEST_F(StreamCopiesTest, OfTwoStreams) {
     const std::vector<MessageGroup> groups = this->groups(Direction::encrypt);
     const std::vector<std::uint8_t*> copies = this->copies();
     const auto half = [&](std::size_t i) {
-        backend_.enqueue_copied(std::span(groups).subspan(8 * i, 8), std::span(copies).subspan(8 * i, 8), 0,
+        backend_.enqueue_copied(std::span(groups).subspan(8 * i, 8), std::span(copies).subspan(8 * i, 8), false, 0,
                                 streams[i]);
     };
     simt::reset(machine_);

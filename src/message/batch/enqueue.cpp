@@ -77,10 +77,9 @@ public:
     void add(std::uint64_t entry, const MessageGroup& g) {
         auto* const first = g.length != 0 ? static_cast<std::uint8_t*>(request_.copies[entry]) : nullptr;
         pointers_.push_back(first);
-        if (g.length == 0) return;
+        if (first == nullptr) return;
         const std::uint64_t bytes = g.count * g.length;
         const std::uint64_t stride = g.direction == Direction::encrypt ? g.output.stride : g.input.stride;
-        if (first == nullptr) throw fault(entry, "is null");
         if (g.output.first == nullptr) throw fault(entry, "the mode has no output");
         if (g.count > 1 && stride != g.length) throw fault(entry, "the text on the device has gaps");
         check_memory(first, bytes, "copies");
@@ -184,7 +183,7 @@ void enqueue_batch(Engine& engine, const BatchRequest& request, void* stream) {
     if (request.copies == nullptr) return engine.gpu().enqueue(groups, *device, stream);
     Copies copies(request);
     for (std::size_t i = 0; i < groups.size(); ++i) copies.add(numbers[i], groups[i]);
-    engine.gpu().enqueue_copied(groups, copies.finish(), *device, stream);
+    engine.gpu().enqueue_copied(groups, copies.finish(), request.more_copies, *device, stream);
 }
 
 bool enqueue_in_order(Engine& engine, const KeyHandles& handles, const warpaes_batch_table& table, void* stream) {
