@@ -353,10 +353,7 @@ PyMethodDef aead_methods[] = {
         "enqueue_into",
         "enqueue_into($type, direction, ciphers, nonces, data, offsets, lengths, buf, tags, associated_data=None, *, "
         "statuses=None, stream=None, host=None, first_copied=0, more=False)\n--\n\nEnqueue messages in device memory "
-        "on a stream, each under the "
-        "key "
-        "of its own object. `host` is page-locked memory as large as data: encryption also copies buf to host, and "
-        "decryption first copies host to data.",
+        "on a stream, each under the key of its own object.",
         METH_CLASS),
     end_of_methods,
 };
