@@ -500,9 +500,11 @@ typedef struct warpaes_entry_result {
 
 /** Flags of a batch. */
 enum {
-    WARPAES_BATCH_OFFSETS = 1u << 0,     /**< The elements' `at` is an offset in `arena`. */
-    WARPAES_BATCH_CHECK_NONCES = 1u << 1 /**< Refuse GCM and CCM encryptions that repeat an IV under the same key within
-                                              the batch: every entry involved gets WARPAES_ERROR_IV_REUSED. */
+    WARPAES_BATCH_OFFSETS = 1u << 0,      /**< The elements' `at` is an offset in `arena`. */
+    WARPAES_BATCH_CHECK_NONCES = 1u << 1, /**< Refuse GCM and CCM encryptions that repeat an IV under the same key
+                                             within the batch: every entry involved gets WARPAES_ERROR_IV_REUSED. */
+    WARPAES_BATCH_MORE_COPIES = 1u << 2   /**< Only with `copies`: `cuda_stream` does not wait for the copies yet, but
+                                               at the end of the next call with `copies` and without this flag. */
 };
 
 typedef struct warpaes_batch warpaes_batch;
@@ -520,12 +522,18 @@ typedef struct warpaes_batch_options {
      * The function must not wait for batches or destroy this batch. May be NULL. */
     void (*finished)(void* user, warpaes_batch* batch);
     void* user;
+    /** NULL; or, only for warpaes_batch_enqueue, one pointer per entry to page-locked memory for the text of all its
+     * messages, or NULL for a text that is not copied. Encryption also copies the output there. Decryption first copies
+     * the input from there to the memory on the device that `input` describes. The text on the device must have no
+     * gaps. CMAC is refused. Texts are copied while other entries are processed, on another stream, and `cuda_stream`
+     * waits for the copies: the memory must stay valid and unchanged until then. */
+    void* const* copies;
 } warpaes_batch_options;
 
 #define WARPAES_BATCH_OPTIONS_INIT                                                                                     \
     {                                                                                                                  \
         sizeof(warpaes_batch_options), 0, sizeof(warpaes_batch_entry), NULL, NULL, sizeof(warpaes_entry_result), NULL, \
-            NULL                                                                                                       \
+            NULL, NULL                                                                                                 \
     }
 
 /** The result of a batch as a whole. */

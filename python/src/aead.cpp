@@ -352,8 +352,8 @@ PyMethodDef aead_methods[] = {
     method_def<enqueue_batch_into>(
         "enqueue_into",
         "enqueue_into($type, direction, ciphers, nonces, data, offsets, lengths, buf, tags, associated_data=None, *, "
-        "statuses=None, stream=None)\n--\n\nEnqueue messages in device memory on a stream, each under the key of its "
-        "own object.",
+        "statuses=None, stream=None, host=None, first_copied=0, more=False)\n--\n\nEnqueue messages in device memory "
+        "on a stream, each under the key of its own object.",
         METH_CLASS),
     end_of_methods,
 };

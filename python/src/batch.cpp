@@ -246,11 +246,11 @@ Object submit_into(PyObject* self, const Call& call) {
 /// Enqueues the messages in a device buffer on the caller's stream. Message i uses the key of `ciphers[i]`.
 Object enqueue_into(PyObject* type, const Call& call) {
     const auto [direction_object, ciphers, nonces_object, data_object, offsets_object, lengths_object, buf, tags_object,
-                aad_object, statuses_object, stream] =
+                aad_object, statuses_object, stream, host_object, copied_object, more_object] =
         arguments(call, "enqueue_into",
                   {"direction", "ciphers", "nonces", "data", "offsets", "lengths", "buf", "tags", "associated_data",
-                   "statuses", "stream"},
-                  8, 2);
+                   "statuses", "stream", "host", "first_copied", "more"},
+                  8, 5);
     const warpaes_direction direction = to_direction(direction_object);
     const bool encrypts = direction == WARPAES_ENCRYPT;
     BatchState batch;
@@ -262,12 +262,15 @@ Object enqueue_into(PyObject* type, const Call& call) {
     if (!is_list(ciphers) || static_cast<std::size_t>(length_of(ciphers)) != count) {
         raise(PyExc_ValueError, "ciphers must be a list with one object for each message");
     }
-    const View data(data_object, "data");
+    const bool has_host = host_object != nullptr && host_object != Py_None;
+    const View data(data_object, "data", has_host && !encrypts ? Access::write : Access::read);
     const View out(buf, "buf", Access::write);
     const View tags(tags_object, "tags", encrypts ? Access::write : Access::read);
+    const View host = has_host ? host_view(host_object, "host", encrypts ? Access::write : Access::read) : View();
     const bool has_statuses = statuses_object != nullptr && statuses_object != Py_None;
     const View statuses = has_statuses ? View(statuses_object, "statuses", Access::write) : View();
     if (out.size() != data.size()) raise(PyExc_ValueError, "buffer must be %zu bytes", data.size());
+    if (has_host && host.size() != data.size()) raise(PyExc_ValueError, "host must be %zu bytes", data.size());
     if (has_statuses == encrypts || (has_statuses && statuses.size() != count * sizeof(warpaes_status))) {
         raise(PyExc_ValueError,
               "statuses must be one 32-bit integer for each message of a decryption, and None for an encryption");
@@ -283,6 +286,10 @@ Object enqueue_into(PyObject* type, const Call& call) {
     batch.entries.reserve(count);
     std::vector<Object> kept;  // a subclass of list may create an object on each access
     kept.reserve(count);
+    std::vector<void*> copies;
+    if (has_host) copies.reserve(count);
+    const bool has_first = copied_object != nullptr && copied_object != Py_None;
+    const std::uint64_t first_copied = has_first ? to_u64(copied_object, "first_copied") : 0;
     for (std::size_t i = 0; i < count; ++i) {
         const Object& cipher = kept.emplace_back(PySequence_GetItem(ciphers, static_cast<Py_ssize_t>(i)));
         if (reinterpret_cast<PyObject*>(Py_TYPE(cipher.get())) != type) {
@@ -299,8 +306,12 @@ Object enqueue_into(PyObject* type, const Call& call) {
         batch.entries.push_back(entry_of(aead, direction, nonces[i], aad[i], data.bytes() + offset,
                                          out.bytes() + offset, tags.bytes() + i * aead.tag_bytes, length));
         if (has_statuses) batch.entries.back().statuses = static_cast<warpaes_status*>(statuses.data()) + i;
+        if (has_host) copies.push_back(i < first_copied ? nullptr : host.bytes() + offset);
     }
-    check(warpaes_batch_enqueue(engine(), nullptr, batch.entries.data(), count, place.stream));
+    warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
+    if (has_host) options.copies = copies.data();
+    if (truth(more_object, false)) options.flags = WARPAES_BATCH_MORE_COPIES;
+    check(warpaes_batch_enqueue(engine(), &options, batch.entries.data(), count, place.stream));
     return none();
 }
 

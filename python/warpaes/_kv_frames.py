@@ -14,6 +14,7 @@ import os
 import struct
 from collections import OrderedDict
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from cryptography.hazmat.primitives import hashes
@@ -53,13 +54,22 @@ class ObjectName(NamedTuple):
         """
         if not isinstance(self.chunk_hash, bytes):
             raise ValueError("name: chunk_hash must be bytes")
-        model, tenant = _text("model_name", self.model_name), _text("cache_salt", self.cache_salt)
-        lengths = (_length(len(self.chunk_hash)), _length(len(model)), _length(len(tenant)))
         try:
-            numbers = _numbers(self.kv_rank, self.object_group_id)
-        except struct.error:
-            raise ValueError("name: kv_rank and object_group_id must be 64-bit integers") from None
-        return b"".join((_LABEL, lengths[0], self.chunk_hash, lengths[1], model, lengths[2], tenant, numbers))
+            rest = _after_hash(*self[1:])
+        except TypeError:
+            raise ValueError("name: a part has the wrong type") from None
+        return _LABEL + _length(len(self.chunk_hash)) + self.chunk_hash + rest
+
+
+@lru_cache(1024, typed=True)
+def _after_hash(model_name: str, kv_rank: int, object_group_id: int, cache_salt: str) -> bytes:
+    """Return the part of the associated data that consecutive blocks share."""
+    model, tenant = _text("model_name", model_name), _text("cache_salt", cache_salt)
+    try:
+        numbers = _numbers(kv_rank, object_group_id)
+    except struct.error:
+        raise ValueError("name: kv_rank and object_group_id must be 64-bit integers") from None
+    return b"".join((_length(len(model)), model, _length(len(tenant)), tenant, numbers))
 
 
 def _text(name: str, value: str) -> bytes:
@@ -141,8 +151,12 @@ class Frames:
 
     def ciphers(self, keys: Sequence[tuple[int, str]], encryptions: int = 0) -> list[AESGCM]:
         """Return the ciphers of key IDs and tenants, and add ``encryptions`` to each count as often as it occurs."""
+        counts: dict[tuple[int, str], int] = {}
+        for key in keys:
+            counts[key] = counts.get(key, 0) + encryptions
         with self._lock:
-            return [self._cipher(each, encryptions) for each in keys]
+            found = {key: self._cipher(key, count) for key, count in counts.items()}
+        return [found[key] for key in keys]
 
     def _cipher(self, number_and_tenant: tuple[int, str], encryptions: int) -> AESGCM:
         key = self._keys.get(number_and_tenant)

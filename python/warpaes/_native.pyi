@@ -506,6 +506,9 @@ class _Many(_Single):
         *,
         statuses: Data | None = None,
         stream: Any = None,
+        host: Data | None = None,
+        first_copied: int = 0,
+        more: bool = False,
     ) -> None:
         """Enqueue messages in device memory on a stream, each under the key of its own object.
 
@@ -527,11 +530,18 @@ class _Many(_Single):
             statuses: Only for decryption: an int32 for each message, on the same device. In stream order, it is set to
                 0, or to 22 if the message is not authentic; the message's part of ``buf`` is then wiped.
             stream: See ``encrypt_into``.
+            host: Page-locked memory as large as ``data``, or None. Encryption also copies the messages of ``buf`` to
+                the same offsets of ``host``; decryption first copies them from ``host`` to ``data``. Copies run on
+                another stream, at the same time as work on other messages, and ``stream`` waits for them. Do not free
+                this memory before.
+            first_copied: The number of messages at the beginning that are not copied.
+            more: Only with ``host``: ``stream`` does not wait for the copies yet, but at the end of the next call with
+                ``host`` and without ``more``.
 
         Raises:
             TypeError: ``ciphers`` contains an object of a different class.
-            ValueError: A message extends past the buffers, a buffer has the wrong size or is in host memory,
-                or ``statuses`` is missing for decryption or given for encryption.
+            ValueError: A message extends past the buffers, a buffer has the wrong size or is in host memory, ``host``
+                is not page-locked, or ``statuses`` is missing for decryption or given for encryption.
         """
 
 @final

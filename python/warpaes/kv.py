@@ -13,11 +13,12 @@ frame that ``warpaes.lmcache`` can open. The work is enqueued on the current str
 from __future__ import annotations
 
 import array
+import collections
 import contextlib
-import itertools
 import os
 import struct
 import sys
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,10 +35,9 @@ __all__ = ["NOT_AUTHENTIC", "Blocks", "ObjectName", "Seals"]
 
 #: The status of a block that is not authentic.
 NOT_AUTHENTIC = 22
-#: Number of bytes that are decrypted after the last copy ends. Twice as many are encrypted before the first copy
-#: begins, because the host enqueues the next part while they are copied. Each further part is GROWTH times as long: a
-#: GPU encrypts a part faster than it copies a third of it, and each part needs calls.
-PART_BYTES, GROWTH = 8 << 20, 3
+#: Number of bytes that a store encrypts in a separate call, so that the GPU begins to work while the host prepares the
+#: other blocks. A fetch ends with FETCHED times as many bytes; all bytes before are copied at once.
+PART_BYTES, FETCHED = 8 << 20, 4
 _STATUS_BYTES = 4
 _HEADER = struct.Struct(f">I{IV_BYTES}s")
 
@@ -116,6 +116,12 @@ def _flat(data: Any, name: str) -> Tensor:
     return flat
 
 
+def _on_device(data: Any, name: str) -> Tensor:
+    """Like ``_flat``, but return a contiguous tensor in GPU or page-locked memory as it is, which is faster."""
+    as_it_is = isinstance(data, Tensor) and data.is_contiguous() and not data.requires_grad
+    return data if as_it_is else _flat(data, name)
+
+
 class Blocks:
     """Encrypts and decrypts blocks of equal size in one tensor. Any number of threads may use an instance.
 
@@ -127,6 +133,8 @@ class Blocks:
         """Store a keyset, given as an object or as a location that ``Keyset.load`` accepts. Its primary key
         encrypts."""
         self._frames = Frames.of_keyset(as_keyset(keyset))
+        self._lock = threading.Lock()
+        self._copied: collections.deque[tuple[Any, Tensor]] = collections.deque()
 
     @property
     def primary(self) -> int:
@@ -224,18 +232,28 @@ class Blocks:
         Raises:
             ValueError: For the same reasons as ``encrypt``. ``data`` is unchanged.
         """
-        source, target = _flat(data, "data"), _flat(host, "host")
-        parts = self._parts(source, target, len(names))
+        source, target = _on_device(data, "data"), _on_device(host, "host")
+        count, size = len(names), _copied_bytes(source, target, len(names))
         bound, ciphers = [name.associated_data() for name in names], self._encrypting(names)
-        ivs, size = os.urandom(IV_BYTES * len(names)), source.nbytes // max(1, len(names))
-        with _Copies(source, target) as copies:
-            tags = torch.empty(TAG_BYTES * len(names), dtype=torch.uint8, device=source.device)
-            for blocks in parts:
-                part = source[_bytes(blocks, size)]
-                its_ivs, its_tags = ivs[_bytes(blocks, IV_BYTES)], tags[_bytes(blocks, TAG_BYTES)]
-                _seal(ciphers[blocks], its_ivs, part, size, bound[blocks], part, its_tags, None)
-                copies.follow(target[_bytes(blocks, size)], part)
-        return Seals([self.primary] * len(names), ivs, tags)
+        ivs = os.urandom(IV_BYTES * count)
+        tags = torch.empty(TAG_BYTES * count, dtype=torch.uint8, device=source.device)
+        if not source.is_cuda or count == 0:
+            source, target = _flat(source, "data"), _flat(target, "host")
+            _seal(ciphers, ivs, source, size, bound, source, tags, None)
+            target.copy_(source)
+            return Seals([self.primary] * count, ivs, tags)
+        first = max(1, PART_BYTES // size) if size else count
+        parts = [slice(0, count)] if 2 * first > count else [slice(0, first), slice(first, count)]
+        try:
+            for part in parts:
+                its, its_tags = (ciphers[part], ivs[_bytes(part, IV_BYTES)]), tags[_bytes(part, TAG_BYTES)]
+                places = _places(size, part)
+                options: dict[str, Any] = {"host": target, "more": part.stop < count}
+                AESGCM.enqueue_into("encrypt", *its, source, *places, source, its_tags, bound[part], **options)
+        except BaseException as error:
+            raise _failure(error, source, target) from None
+        self._keep(source, target)
+        return Seals([self.primary] * count, ivs, tags)
 
     def fetch(self, host: Tensor, seals: Seals, names: Sequence[ObjectName], data: Any) -> Tensor:
         """Copy blocks from host memory and decrypt them. A part is decrypted while the next part is copied.
@@ -251,20 +269,35 @@ class Blocks:
         """
         _check_count(seals, names)
         source, target = _flat(host, "host"), _flat(data, "data")
-        parts = self._parts(target, source, len(names), shortest_last=True)
-        size = source.nbytes // max(1, len(names))
-        with _Copies(target, source) as copies:
-            arriving = [(blocks, target[_bytes(blocks, size)]) for blocks in parts]
-            copied = [copies.lead(part, source[_bytes(blocks, size)]) for blocks, part in arriving]
-            # The copies are under way while the host prepares the decryption.
-            bound, ciphers = [name.associated_data() for name in names], self._decrypting(seals.key_ids, names)
-            statuses = _statuses(len(names), target)
-            for (blocks, part), ready in zip(arriving, copied):
-                copies.wait(ready)
-                ivs, tags = seals.ivs[_bytes(blocks, IV_BYTES)], seals.tags[_bytes(blocks, TAG_BYTES)]
-                its = statuses[_bytes(blocks, _STATUS_BYTES)]
-                _open(ciphers[blocks], ivs, part, size, bound[blocks], part, tags, its, None)
+        count, size = len(names), _copied_bytes(target, source, len(names))
+        # The first copy is under way while the host prepares the decryption.
+        copied = max(0, count - max(1, FETCHED * PART_BYTES // size)) if size and target.is_cuda else count
+        target[: copied * size].copy_(source[: copied * size], non_blocking=target.is_cuda)
+        bound, ciphers = [name.associated_data() for name in names], self._decrypting(seals.key_ids, names)
+        statuses = _statuses(count, target)
+        if copied == count:
+            _open(ciphers, seals.ivs, target, size, bound, target, seals.tags, statuses, None)
+            return _int32(statuses)
+        try:
+            tags = seals.tags if seals.tags.is_cuda else bytes(seals.tags.numpy())
+            places = _places(size, slice(0, count))
+            options: dict[str, Any] = {"statuses": statuses, "host": source, "first_copied": copied}
+            AESGCM.enqueue_into("decrypt", ciphers, seals.ivs, target, *places, target, tags, bound, **options)
+        except BaseException as error:
+            raise _failure(error, target, source) from None
+        self._keep(target, source)
         return _int32(statuses)
+
+    def _keep(self, data: Tensor, host: Tensor) -> None:
+        """Keep host memory until its copies have ended and another call is made. PyTorch does not see the library's
+        copies, and would otherwise reuse memory that is freed before they end."""
+        if torch.cuda.is_current_stream_capturing():
+            return
+        ended = torch.cuda.current_stream(data.device).record_event()
+        with self._lock:
+            while self._copied and self._copied[0][0].query():
+                self._copied.popleft()
+            self._copied.append((ended, host))
 
     @staticmethod
     def _operands(data: Any, out: Any, count: int) -> tuple[Tensor, Tensor, int]:
@@ -273,25 +306,6 @@ class Blocks:
         if target.nbytes != source.nbytes or target.device.type != source.device.type:
             raise ValueError("out: must be as large as data, and on the same device")
         return source, target, _block_bytes(source.nbytes, count)
-
-    @staticmethod
-    def _parts(data: Tensor, host: Tensor, count: int, shortest_last: bool = False) -> list[slice]:
-        """Return the parts of the data, as slices of blocks: first a short part, then longer parts, or vice versa.
-        There is at least one part."""
-        if data.nbytes != host.nbytes:
-            raise ValueError("host: must be as large as data")
-        size = _block_bytes(data.nbytes, count)
-        shortest = PART_BYTES if shortest_last else 2 * PART_BYTES
-        step, left, counts = max(1, shortest // size) if size else count, count, []
-        while left >= 2 * step and left > 1:
-            counts.append(step)
-            left -= step
-            step *= GROWTH
-        counts.append(left)
-        if shortest_last:
-            counts.reverse()
-        ends = list(itertools.accumulate(counts))
-        return [slice(end - its, end) for its, end in zip(counts, ends)]
 
 
 def _bytes(blocks: slice, size: int) -> slice:
@@ -311,7 +325,7 @@ def _seal(
 ) -> None:
     """Encrypt blocks of ``size`` bytes. ``bound`` is their associated data."""
     if ciphers and source.is_cuda:
-        places = _places(size, len(ciphers))
+        places = _places(size, slice(0, len(ciphers)))
         AESGCM.enqueue_into("encrypt", ciphers, ivs, source, *places, target, tags, bound, stream=stream)
         return
     for number, cipher in enumerate(ciphers):
@@ -333,7 +347,7 @@ def _open(
     """Decrypt blocks of ``size`` bytes. ``statuses`` has four bytes for each block."""
     if ciphers and source.is_cuda:
         known = tags if tags.is_cuda else bytes(tags.numpy())
-        places = _places(size, len(ciphers))
+        places = _places(size, slice(0, len(ciphers)))
         AESGCM.enqueue_into(
             "decrypt", ciphers, ivs, source, *places, target, known, bound, statuses=statuses, stream=stream
         )
@@ -369,68 +383,29 @@ def _on(stream: Any, data: Tensor) -> Any:
     return contextlib.nullcontext() if stream is None or not data.is_cuda else torch.cuda.stream(stream)
 
 
+def _failure(error: BaseException, data: Tensor, host: Tensor) -> BaseException:
+    """Wait for copies of ``host`` that the current stream does not wait for yet. Return the exception to raise."""
+    torch.cuda.synchronize(data.device)
+    if isinstance(error, ValueError) and not host.is_pinned():
+        return ValueError("host: must be page-locked memory; use pin_memory=True")
+    return error
+
+
+def _copied_bytes(data: Tensor, host: Tensor, count: int) -> int:
+    """Return the bytes of a block that is copied between a GPU and host memory."""
+    if data.nbytes != host.nbytes:
+        raise ValueError("host: must be as large as data")
+    return _block_bytes(data.nbytes, count)
+
+
 def _block_bytes(size: int, count: int) -> int:
     if size % max(1, count) or (count == 0 and size):
         raise ValueError(f"data: {size} bytes cannot be divided into {count} blocks of equal length")
     return size // max(1, count)
 
 
-def _places(size: int, count: int) -> tuple[array.array[int], array.array[int]]:
-    """Return the offsets and lengths of the blocks."""
-    return array.array("Q", range(0, size * count, size) if size else [0] * count), array.array("Q", [size] * count)
-
-
-class _Copies:
-    """Copies data between a GPU and host memory on a separate stream, or immediately if there is no GPU.
-
-    The copies come after the work on the current stream, which waits for them at the end.
-    """
-
-    def __init__(self, on_gpu: Tensor, here: Tensor) -> None:
-        self._own: Any = None
-        self._current: Any = None
-        if on_gpu.is_cuda:
-            if not here.is_pinned():
-                raise ValueError("host must be page-locked memory; use pin_memory=True")
-            self._device, self._current = on_gpu.device, torch.cuda.current_stream(on_gpu.device)
-        self._leads = False
-
-    def __enter__(self) -> _Copies:
-        """Return this object."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._own is not None:
-            self._current.wait_stream(self._own)
-
-    def follow(self, to: Tensor, source: Tensor) -> None:
-        """Copy after the work that is on the current stream at the time of the call."""
-        if self._begun():
-            self._own.wait_event(self._current.record_event())
-        self._copy(to, source)
-
-    def lead(self, to: Tensor, source: Tensor) -> Any:
-        """Copy after the work that was on the current stream at the first call. Return the argument for ``wait``."""
-        if self._begun() and not self._leads:
-            self._own.wait_stream(self._current)
-            self._leads = True
-        self._copy(to, source)
-        return None if self._own is None else self._own.record_event()
-
-    def _begun(self) -> bool:
-        """Create the stream at the first copy, when the GPU already works. Return whether there is a GPU."""
-        if self._own is None and self._current is not None:
-            self._own = torch.cuda.Stream(self._device)
-        return self._own is not None
-
-    def wait(self, copied: Any) -> None:
-        """Make the current stream wait for a copy."""
-        if copied is not None:
-            self._current.wait_event(copied)
-
-    def _copy(self, to: Tensor, source: Tensor) -> None:
-        if self._own is None:
-            to.copy_(source)
-            return
-        with torch.cuda.stream(self._own):
-            to.copy_(source, non_blocking=True)
+def _places(size: int, blocks: slice) -> tuple[array.array[int], array.array[int]]:
+    """Return the offsets and lengths of blocks."""
+    count = blocks.stop - blocks.start
+    offsets = range(blocks.start * size, blocks.stop * size, size) if size else [0] * count
+    return array.array("Q", offsets), array.array("Q", [size]) * count

@@ -23,7 +23,7 @@ constexpr KeyHandles key_handles{.alive = is_alive,
                                  .key = [](const warpaes_key* key) -> const ExpandedKey& { return key->impl; }};
 
 BatchRequest to_request(const warpaes_batch_options& o, const warpaes_batch_entry* entries, std::uint64_t count) {
-    constexpr std::uint32_t known = WARPAES_BATCH_OFFSETS | WARPAES_BATCH_CHECK_NONCES;
+    constexpr std::uint32_t known = WARPAES_BATCH_OFFSETS | WARPAES_BATCH_CHECK_NONCES | WARPAES_BATCH_MORE_COPIES;
     refuse_unknown_flags(o.flags, known);
     if (count != 0) require(entries, "entries");
     require_few(count);
@@ -36,6 +36,10 @@ BatchRequest to_request(const warpaes_batch_options& o, const warpaes_batch_entr
         throw Error(WARPAES_ERROR_ARGUMENT,
                     "result_size: is " + std::to_string(o.result_size) + "; set it to sizeof(warpaes_entry_result)");
     }
+    const bool more_copies = (o.flags & WARPAES_BATCH_MORE_COPIES) != 0;
+    if (more_copies && o.copies == nullptr) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "options: WARPAES_BATCH_MORE_COPIES applies only with copies");
+    }
     const bool offsets = (o.flags & WARPAES_BATCH_OFFSETS) != 0;
     if (offsets) require(o.arena, "arena");
     return {.entries = entries,
@@ -45,6 +49,8 @@ BatchRequest to_request(const warpaes_batch_options& o, const warpaes_batch_entr
             .result_bytes = static_cast<std::size_t>(o.result_size),
             .offsets = offsets,
             .check_nonces = (o.flags & WARPAES_BATCH_CHECK_NONCES) != 0,
+            .copies = o.copies,
+            .more_copies = more_copies,
             .arena = o.arena != nullptr ? &o.arena->impl : nullptr,
             .handles = key_handles,
             .finished = {}};
@@ -58,6 +64,9 @@ warpaes_batch_options options_of(const warpaes_batch_options* options) {
 
 /// Submits the batch; its callback receives the handle that this function returns.
 warpaes_batch* submitted(warpaes_engine* engine, const warpaes_batch_options& o, BatchRequest request) {
+    if (o.copies != nullptr) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "options: copies applies only to warpaes_batch_enqueue");
+    }
     auto made = std::make_unique<warpaes_batch>();
     if (o.finished != nullptr) {
         request.finished = [call = o.finished, user = o.user, its = made.get()] { call(user, its); };

@@ -18,6 +18,9 @@ public:
     MemoryStretch stretch(const void*, bool) noexcept override { return {-1, 0, UINTPTR_MAX}; }
     void enqueue(std::span<const MessageGroup>, int, void*) override { refuse(); }
     void enqueue(const NumbersRun&, int, void*) override { refuse(); }
+    void enqueue_copied(std::span<const MessageGroup>, std::span<std::uint8_t* const>, bool, int, void*) override {
+        refuse();
+    }
     void run(const MessageGroup&, int, std::optional<CallerStream>) override { refuse(); }
     void run(const GcmSivRun&, int) override { refuse(); }
     void run(const NumbersRun&, int) override { refuse(); }

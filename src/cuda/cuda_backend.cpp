@@ -83,6 +83,13 @@ public:
         its.on_streams.enqueue(device, its_limits, its.queues, groups, on);
     }
 
+    void enqueue_copied(std::span<const MessageGroup> groups, std::span<std::uint8_t* const> copies, bool more,
+                        int device, void* stream) override {
+        const CurrentDevice current(device);
+        share(device).copies.enqueue(groups, copies, more, usable(stream),
+                                     [&](std::span<const MessageGroup> part) { enqueue(part, device, stream); });
+    }
+
     void enqueue(const NumbersRun& numbers, int device, void* stream) override {
         const CurrentDevice current(device);
         cuda::enqueue(numbers, limits(device), usable(stream));

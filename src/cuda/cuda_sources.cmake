@@ -21,6 +21,7 @@ set(WARPAES_CUDA_SOURCES
     short.cu
     siv.cu
     stream_batch.cu
+    stream_copies.cpp
     stream_messages.cpp
     xts.cu
     kernels/batch_blocks.cu

@@ -12,6 +12,7 @@
 #include "cuda/memory_place.hpp"
 #include "cuda/resources.hpp"
 #include "cuda/stream_batch.hpp"
+#include "cuda/stream_copies.hpp"
 #include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
@@ -27,6 +28,7 @@ struct DeviceShare {
     Stream wiping;  ///< wipes keys while no batch runs
     StreamBatches on_streams;
     StreamPieces pieces;
+    StreamCopies copies;
     DeviceCalls calls;
 };
 

@@ -257,8 +257,11 @@ TEST_F(Limits, OfABatchsOptions) {
         refused("arena: is null", 1, [&](auto& o) { o.result_size = size; });
     }
     for (unsigned bit = 0; bit < 32; ++bit) {
-        const bool known = (1U << bit) <= WARPAES_BATCH_CHECK_NONCES;
-        refused(known ? "arena: is null" : "flags: ", 1, [&](auto& o) { o.flags |= 1U << bit; });
+        const bool known = (1U << bit) <= WARPAES_BATCH_CHECK_NONCES, more = 1U << bit == WARPAES_BATCH_MORE_COPIES;
+        refused(known  ? "arena: is null"
+                : more ? "options: WARPAES_BATCH_MORE_COPIES applies only with copies"
+                       : "flags: ",
+                1, [&](auto& o) { o.flags |= 1U << bit; });
     }
 }
 

@@ -150,6 +150,15 @@ protected:
         }
     }
 
+    using Host = std::unique_ptr<std::uint8_t, Free>;
+    Host page_locked(const Bytes& bytes) {
+        void* pointer = nullptr;
+        EXPECT_EQ(warpaes_alloc(engine_.get(), WARPAES_MEMORY_PAGE_LOCKED, -1, bytes.size() + 1, &pointer), WARPAES_OK)
+            << warpaes_last_error();
+        std::copy(bytes.begin(), bytes.end(), static_cast<std::uint8_t*>(pointer));
+        return {static_cast<std::uint8_t*>(pointer), Free{engine_.get()}};
+    }
+
     Bytes fetch(const std::uint8_t* from, std::size_t n) {
         Bytes bytes(n);
         if (n != 0) copy(bytes.data(), from, n);
@@ -243,6 +252,89 @@ TEST_P(Stream, BatchesOfAnyKindAreWhatTheCallsThatWaitMake) {
                           ", " + std::to_string(w.shape.count) + " times " + std::to_string(w.shape.length));
         }
     }
+}
+
+// The texts in page-locked memory are those on the device, in place or not.
+TEST_P(Stream, TextsAreAlsoCopied) {
+    for (int round = 0; round < (simulated() ? 30 : 200); ++round) {
+        std::vector<Work> works;
+        while (works.size() < 1 + static_cast<std::size_t>(round) % 5) {
+            const Shape shape = any_shape();
+            if (shape.mode != WARPAES_CMAC) works.push_back(make(shape, 3));
+        }
+        std::vector<Host> hosts;
+        std::vector<void*> copies;
+        std::vector<warpaes_batch_entry> entries;
+        for (Work& w : works) {
+            const bool encrypts = w.shape.direction == WARPAES_ENCRYPT;
+            hosts.push_back(page_locked(encrypts ? Bytes(w.inputs.size(), 0x5c) : w.inputs));
+            const bool copied = !w.inputs.empty() && (round + works.size()) % 3 != 0;
+            copies.push_back(copied ? hosts.back().get() : nullptr);
+            auto* const input = static_cast<std::uint8_t*>(w.entry.input.at.pointer);
+            if (!encrypts && copied) copy(input, Bytes(w.inputs.size(), 0x3e).data(), w.inputs.size());
+            if (round % 2 == 0) {
+                w.entry.output = w.entry.input;
+                w.output = input;
+            }
+            entries.push_back(w.entry);
+        }
+        warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
+        options.copies = copies.data();
+        ASSERT_EQ(enqueue(entries, &options), WARPAES_OK) << warpaes_last_error();
+        for (std::size_t i = 0; i < works.size(); ++i) {
+            const Work& w = works[i];
+            const std::string what = "mode " + std::to_string(w.shape.mode) + ", direction " +
+                                     std::to_string(w.shape.direction) + ", " + std::to_string(w.shape.count) +
+                                     " times " + std::to_string(w.shape.length);
+            expect(w, what);
+            const Bytes found(hosts[i].get(), hosts[i].get() + w.inputs.size());
+            const Bytes& written = copies[i] != nullptr ? w.outputs : Bytes(w.inputs.size(), 0x5c);
+            EXPECT_EQ(found, w.shape.direction == WARPAES_ENCRYPT ? written : w.inputs) << what;
+        }
+    }
+}
+
+TEST_P(Stream, CopiesThatCannotBeEnqueued) {
+    Shape s{WARPAES_GCM, WARPAES_ENCRYPT, 3, 32, 0, 16, 16, false, true, true, true, true};
+    const Work first = make(s, 0), second = make(s, 0);
+    s.mode = WARPAES_CMAC;
+    const Work mac = make(s, 0);
+    const Host host = page_locked(Bytes(300, 0x5c));
+    const auto refused = [&](warpaes_status status, const std::string& named, const Work& w, const auto& spoil) {
+        std::vector<void*> copies{host.get(), host.get() + 96};
+        warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
+        options.copies = copies.data();
+        warpaes_batch_entry bad = w.entry;
+        spoil(bad, copies[1]);
+        EXPECT_EQ(enqueue({first.entry, bad}, &options), status) << named;
+        EXPECT_EQ(std::string(warpaes_last_error()), "entry 1: copies: " + named);
+        EXPECT_EQ(fetch(first.output, first.outputs.size()), Bytes(first.outputs.size(), 0x77)) << named;
+        EXPECT_EQ(Bytes(host.get(), host.get() + 300), Bytes(300, 0x5c)) << named;
+    };
+    using Entry = warpaes_batch_entry;
+    Bytes pageable(300);
+    refused(WARPAES_ERROR_ARGUMENT, "must be in page-locked memory", second,
+            [&](Entry&, void*& copy) { copy = pageable.data(); });
+    refused(WARPAES_ERROR_ARGUMENT, "must be in page-locked memory", second,
+            [&](Entry&, void*& copy) { copy = second.output; });
+    refused(WARPAES_ERROR_ARGUMENT, "the text on the device has gaps", second, [](Entry& e, void*&) {
+        e.count = 2;
+        e.output.stride = 48;
+    });
+    refused(WARPAES_ERROR_ARGUMENT, "the mode has no output", mac, [](Entry&, void*&) {});
+    refused(WARPAES_ERROR_OVERLAP, "overlaps the memory of another entry", second,
+            [&](Entry&, void*& copy) { copy = host.get() + 95; });
+
+    std::vector<void*> copies{host.get()};
+    warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
+    options.copies = copies.data();
+    warpaes_batch* batch = nullptr;
+    EXPECT_EQ(warpaes_batch_submit(engine_.get(), &options, &first.entry, 1, &batch), WARPAES_ERROR_ARGUMENT);
+    EXPECT_STREQ(warpaes_last_error(), "options: copies applies only to warpaes_batch_enqueue");
+    options.copies = nullptr;
+    options.flags = WARPAES_BATCH_MORE_COPIES;
+    EXPECT_EQ(enqueue({first.entry}, &options), WARPAES_ERROR_ARGUMENT);
+    EXPECT_STREQ(warpaes_last_error(), "options: WARPAES_BATCH_MORE_COPIES applies only with copies");
 }
 
 TEST_P(Stream, OfManyMessagesThoseThatWereAlteredAreTold) {

@@ -80,7 +80,7 @@ class Tensor:
         return self
 
     def is_pinned(self) -> bool:
-        return self.is_cpu
+        return self.flags.get("pinned", False)
 
     # Operations on one-dimensional byte tensors.
 
@@ -94,7 +94,7 @@ class Tensor:
 
     def __getitem__(self, part: slice) -> Tensor:
         begin, end, _ = part.indices(self.nbytes)
-        return Tensor(self.address + begin, max(0, end - begin), self.device.type, self.owner)
+        return Tensor(self.address + begin, max(0, end - begin), self.device.type, self.owner, **self.flags)
 
     def copy_(self, other: Tensor, non_blocking: bool = False) -> None:
         if non_blocking:
@@ -116,6 +116,13 @@ class Tensor:
         return self.owner[begin : begin + self.nbytes]
 
 
+class Event(int):
+    """The number of a step in ``work``."""
+
+    def query(self) -> bool:
+        return True
+
+
 class Stream:
     def __init__(self, pointer: Any = 0) -> None:
         self.cuda_stream = pointer if isinstance(pointer, int) else 0
@@ -123,9 +130,9 @@ class Stream:
     def synchronize(self) -> None:
         work.append(("synchronize",))
 
-    def record_event(self) -> int:
+    def record_event(self) -> Event:
         work.append(("record", len(work)))
-        return len(work) - 1
+        return Event(len(work) - 1)
 
     def wait_event(self, event: int) -> None:
         work.append(("wait", event))
@@ -172,15 +179,15 @@ def cat(tensors: list[Tensor]) -> Tensor:
 
 
 def empty(shape: Any, *, dtype: DType, device: Any = "cpu", pin_memory: bool = False) -> Tensor:
-    """Return memory on the library's device, or a NumPy array."""
+    """Return memory on the library's device, or a NumPy array in pageable or page-locked memory."""
     nbytes = (shape if isinstance(shape, int) else math.prod(shape)) * dtype.itemsize
     if getattr(device, "type", device) == "cuda":
         memory = warpaes.Memory(max(nbytes, 1), "device")
         return Tensor(memory.__cuda_array_interface__["data"][0], nbytes, "cuda", memory)
     import numpy as np
 
-    array: Any = np.empty(nbytes, np.uint8)
-    return Tensor(array.ctypes.data, nbytes, "cpu", array)
+    array: Any = np.frombuffer(warpaes.Memory(max(nbytes, 1)), np.uint8) if pin_memory else np.empty(nbytes, np.uint8)
+    return Tensor(array.ctypes.data, nbytes, "cpu", array, pinned=pin_memory)
 
 
 def install() -> list[int]:
@@ -202,6 +209,8 @@ def install() -> list[int]:
     torch.cuda = types.SimpleNamespace(
         current_device=lambda: 0,
         current_stream=lambda device: Stream(0),
+        is_current_stream_capturing=lambda: False,
+        synchronize=lambda device: work.append(("synchronize",)),
         Stream=Stream,
         stream=on_stream,
         ExternalStream=ExternalStream,

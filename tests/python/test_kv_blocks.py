@@ -139,7 +139,7 @@ class Blocks(unittest.TestCase):
         self.names = [kv.ObjectName(bytes([n]), "model", 0, n, f"tenant {n % 2}") for n in range(4)]
 
     def tensor(self, data: bytes, device: str) -> Any:
-        made = fake_torch.empty(len(data), dtype=fake_torch.DType(1), device=device)
+        made = fake_torch.empty(len(data), dtype=fake_torch.DType(1), device=device, pin_memory=device == "cpu")
         if data:
             warpaes.copy(made, data)
         return made
@@ -214,55 +214,92 @@ class Blocks(unittest.TestCase):
         self.assertNotEqual(rotated.encrypt(self.tensor(b"", "cuda"), []).key_ids, seals.key_ids)
         self.assertEqual(self.statuses(rotated.decrypt(data, seals, self.names)), [0] * 4)
 
-    def test_copies_overlap_the_encryption(self) -> None:
-        """Each part is copied on a different stream after its encryption. The current stream waits for all copies."""
+    def noted_calls(self) -> list[tuple[Any, ...]]:
+        """Return a list that receives the calls of the library and PyTorch's copies and events."""
+        enqueue = AESGCM.enqueue_into
+
+        def noted(direction: str, ciphers: list[AESGCM], *rest: Any, **options: Any) -> None:
+            fake_torch.work.append((direction, len(ciphers), options.get("more"), options.get("first_copied")))
+            enqueue(direction, ciphers, *rest, **options)
+
+        patched = unittest.mock.patch.object(self.kv, "AESGCM", unittest.mock.Mock(enqueue_into=noted))
+        patched.start()
+        self.addCleanup(patched.stop)
+        fake_torch.work.clear()
+        return fake_torch.work
+
+    def test_parts(self) -> None:
+        """A store begins with a call for a few blocks. A fetch begins with a copy of most blocks. The library copies
+        the others."""
+        kept = self.kv.PART_BYTES, self.kv.FETCHED
+        self.addCleanup(lambda: [setattr(self.kv, *each) for each in zip(("PART_BYTES", "FETCHED"), kept)])
+        for part, fetched, stores, fetches in (
+            (1000, 1, [(1, True), (3, False)], 3),
+            (1999, 2, [(1, True), (3, False)], 1),
+            (2000, 1, [(2, True), (2, False)], 2),
+            (100, 1, [(1, True), (3, False)], 3),
+            (3000, 4, [(4, False)], 0),
+            (*kept, [(4, False)], 0),
+        ):
+            with self.subTest(part=part, fetched=fetched):
+                self.kv.PART_BYTES, self.kv.FETCHED = part, fetched
+                data, host = self.tensor(text(4000), "cuda"), self.tensor(bytes(4000), "cpu")
+                steps = self.noted_calls()
+                seals = self.blocks.store(data, self.names, host)
+                self.assertEqual(steps[:-1], [("encrypt", *each, None) for each in stores])
+                self.assertEqual(steps.pop()[0], "record")
+                sealed = self.content(host)
+                self.assertEqual(sealed, self.content(data))
+                self.assertNotIn(text(4000)[:16], sealed)
+                back = self.tensor(bytes(4000), "cuda")
+                steps.clear()
+                statuses = self.blocks.fetch(host, seals, self.names, back)
+                self.assertEqual(steps[:-1], [("copy", "cuda", 1000 * fetches), ("decrypt", 4, None, fetches)])
+                self.assertEqual((self.statuses(statuses), self.content(back)), ([0] * 4, text(4000)))
+                self.assertEqual(self.content(host), sealed)
+
+    def test_host_memory_is_kept_until_the_copies_end(self) -> None:
+        data, host = self.tensor(text(4000), "cuda"), self.tensor(bytes(4000), "cpu")
+        with unittest.mock.patch.object(fake_torch.Event, "query", lambda event: False):
+            for count in (1, 2):
+                self.blocks.store(data, self.names, host)
+                self.assertEqual([kept.address for _, kept in self.blocks._copied], [host.address] * count)
+        other = self.tensor(bytes(4000), "cpu")
+        self.blocks.store(data, self.names, other)
+        self.assertEqual([kept.address for _, kept in self.blocks._copied], [other.address])
+
+    def test_a_failure_after_the_first_part(self) -> None:
+        """The call waits for the copy of the first part, because the current stream does not wait for it."""
         self.kv.PART_BYTES, kept = 1000, self.kv.PART_BYTES
         self.addCleanup(setattr, self.kv, "PART_BYTES", kept)
         data, host = self.tensor(text(4000), "cuda"), self.tensor(bytes(4000), "cpu")
-        fake_torch.work.clear()
-        seals = self.blocks.store(data, self.names, host)
-        kinds = [step[0] for step in fake_torch.work]
-        self.assertEqual(kinds, [*["record", "wait", "copy"] * 2, "wait for a stream"])
-        self.assertEqual([step[2] for step in fake_torch.work if step[0] == "copy"], [2000, 2000])
-        sealed = self.content(host)
-        self.assertEqual(sealed, self.content(data))
-        self.assertNotIn(text(4000)[:16], sealed)
-        back = self.tensor(bytes(4000), "cuda")
-        fake_torch.work.clear()
-        statuses = self.blocks.fetch(host, seals, self.names, back)
-        kinds = [step[0] for step in fake_torch.work]
-        self.assertEqual(kinds, ["wait for a stream", *["copy", "record"] * 2, *["wait"] * 2, "wait for a stream"])
-        self.assertEqual([step[2] for step in fake_torch.work if step[0] == "copy"], [3000, 1000])
-        self.assertEqual((self.statuses(statuses), self.content(back)), ([0] * 4, text(4000)))
+        steps = self.noted_calls()
+        places = self.kv._places
+        with (
+            unittest.mock.patch.object(
+                self.kv, "_places", lambda size, blocks: places(size, blocks) if blocks.start == 0 else 1 // 0
+            ),
+            self.assertRaises(ZeroDivisionError),
+        ):
+            self.blocks.store(data, self.names, host)
+        self.assertEqual(steps, [("encrypt", 1, True, None), ("synchronize",)])
+        self.assertEqual(self.content(data)[1000:], text(4000)[1000:])
+        self.assertEqual(self.content(host)[1000:], bytes(3000))
+        self.assertEqual(self.content(host)[:1000], self.content(data)[:1000])
+        self.assertNotEqual(self.content(host)[:1000], text(4000)[:1000])
 
-    def test_the_first_copy_follows_one_part(self) -> None:
-        """A store enqueues the first part's copy before it enqueues the second part. A fetch enqueues all copies
-        before it looks up keys."""
-        self.kv.PART_BYTES, kept = 1000, self.kv.PART_BYTES
-        self.addCleanup(setattr, self.kv, "PART_BYTES", kept)
-        data, host = self.tensor(text(4000), "cuda"), self.tensor(bytes(4000), "cpu")
-        steps, seal, open_, decrypting = fake_torch.work, self.kv._seal, self.kv._open, self.blocks._decrypting
-        noted = {
-            "_seal": lambda *given: (steps.append(("seal",)), seal(*given)),
-            "_open": lambda *given: (steps.append(("open",)), open_(*given)),
-        }
-        with unittest.mock.patch.multiple(self.kv, **noted):
-            steps.clear()
-            seals = self.blocks.store(data, self.names, host)
-            order = [step[0] for step in steps if step[0] in ("seal", "copy")]
-            self.assertEqual(order, ["seal", "copy", "seal", "copy"])
-            steps.clear()
-            look_up = lambda *given: (steps.append(("keys",)), decrypting(*given))[1]  # noqa: E731
-            with unittest.mock.patch.object(self.blocks, "_decrypting", look_up):
-                self.blocks.fetch(host, seals, self.names, data)
-            order = [step[0] for step in steps if step[0] in ("open", "copy", "keys")]
-            self.assertEqual(order, ["copy", "copy", "keys", "open", "open"])
-        self.assertEqual(self.content(data), text(4000))
+    def test_memory_that_is_not_page_locked(self) -> None:
+        data, host = self.tensor(text(4000), "cuda"), fake_torch.empty(4000, dtype=fake_torch.DType(1))
+        warpaes.copy(host, bytes(4000))
+        with self.assertRaisesRegex(ValueError, "host: must be page-locked memory; use pin_memory=True"):
+            self.blocks.store(data, self.names, host)
+        seals = self.blocks.encrypt(self.tensor(text(4000), "cuda"), self.names)
+        with self.assertRaisesRegex(ValueError, "host: must be page-locked memory; use pin_memory=True"):
+            self.blocks.fetch(host, seals, self.names, data)
+        self.assertEqual((self.content(data), self.content(host)), (text(4000), bytes(4000)))
 
-    def test_an_altered_block_in_each_part(self) -> None:
+    def test_altered_blocks_in_host_memory(self) -> None:
         """The statuses are in the order of the blocks."""
-        self.kv.PART_BYTES, kept = 1000, self.kv.PART_BYTES
-        self.addCleanup(setattr, self.kv, "PART_BYTES", kept)
         for device in ("cuda", "cpu"):
             data, host = self.tensor(text(4000), device), self.tensor(bytes(4000), "cpu")
             seals = self.blocks.store(data, self.names, host)
@@ -276,29 +313,6 @@ class Blocks(unittest.TestCase):
                 expected = text(4000)[:1000] + bytes(1000) + text(4000)[2000:3000] + bytes(1000)
                 self.assertEqual(self.content(data), expected)
 
-    def test_parts(self) -> None:
-        """A fetch ends with about PART_BYTES, and a store begins with twice as many. Each other part is up to six times
-        as long as the part before it, in the order of lengths."""
-        for size, count, fetched, stored in (
-            (8 << 20, 1, [1], [1]),
-            (8 << 20, 2, [1, 1], [2]),
-            (8 << 20, 5, [1, 4], [2, 3]),
-            (8 << 20, 7, [1, 3, 3], [2, 5]),
-            (8 << 20, 16, [1, 3, 12], [2, 6, 8]),
-            (4 << 20, 3, [3], [3]),
-            (4 << 20, 16, [2, 6, 8], [4, 12]),
-            (20 << 20, 2, [1, 1], [1, 1]),
-            (1 << 10, 100, [100], [100]),
-            (0, 0, [0], [0]),
-            (0, 5, [5], [5]),
-        ):
-            data = fake_torch.Tensor(0, size * count)
-            for shortest_last in (False, True):
-                parts = self.blocks._parts(data, data, count, shortest_last)
-                found = [part.stop - part.start for part in parts]
-                self.assertEqual(found, fetched[::-1] if shortest_last else stored)
-                self.assertEqual([part.start for part in parts], [0, *(part.stop for part in parts)][:-1])
-
     def test_results_belong_to_the_stream(self) -> None:
         """Memory that the current stream has freed may still be in use on that stream, and the work is on a different
         stream."""
@@ -309,10 +323,8 @@ class Blocks(unittest.TestCase):
         self.assertEqual((self.statuses(statuses), self.content(data)), ([0] * 4, text(4000)))
 
     def test_a_name_that_is_not_valid_changes_nothing(self) -> None:
-        """An invalid name in a later part also changes nothing. Otherwise, the seals of the earlier parts would be
+        """An invalid name of a later block also changes nothing. Otherwise, the seals of the earlier blocks would be
         lost."""
-        self.kv.PART_BYTES, kept = 1000, self.kv.PART_BYTES
-        self.addCleanup(setattr, self.kv, "PART_BYTES", kept)
         data, host = self.tensor(text(4000), "cuda"), self.tensor(bytes(4000), "cpu")
         with self.assertRaisesRegex(ValueError, "64-bit"):
             self.blocks.store(data, [*self.names[:3], self.names[3]._replace(kv_rank=2**63)], host)
@@ -338,12 +350,11 @@ class Blocks(unittest.TestCase):
                 self.blocks.encrypt(data, self.names)
             self.assertEqual(self.content(data), text(4000))
 
-    def test_a_budget_that_ends_in_a_later_part_changes_nothing(self) -> None:
+    def test_a_budget_that_ends_in_a_later_block_changes_nothing(self) -> None:
         import warpaes._kv_frames as frames
 
         data, host = self.tensor(text(4000), "cuda"), self.tensor(bytes(4000), "cpu")
         with (
-            unittest.mock.patch.object(self.kv, "PART_BYTES", 1000),
             unittest.mock.patch.object(frames, "MOST_OBJECTS", 1),  # each of two tenants has two blocks
             self.assertRaisesRegex(Error, "rotate the keyset"),
         ):
@@ -363,6 +374,10 @@ class Blocks(unittest.TestCase):
             ("as large as data", lambda: self.blocks.store(data, self.names, self.tensor(bytes(10), "cpu"))),
             ("12 and 16 bytes", lambda: self.kv.Seals([1], bytes(12), self.tensor(bytes(15), "cpu"))),
             ("UTF-8", lambda: self.blocks.encrypt(data, [name._replace(model_name=1) for name in self.names])),
+            (
+                "wrong type",
+                lambda: self.blocks.encrypt(data, [name._replace(cache_salt=[]) for name in self.names]),
+            ),
         ):
             with self.subTest(words), self.assertRaisesRegex(ValueError, words):
                 action()

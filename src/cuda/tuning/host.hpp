@@ -67,6 +67,19 @@ struct StreamMessages {
     }
 };
 
+/// Parts of a batch on a caller's stream whose texts are also copied. No copy overlaps with the encryption of the first
+/// part, and none with the decryption of the last part, so these have about `least` bytes. Each part after the first,
+/// or before the last, is up to `growth` times as long as the part next to it: a GPU processes a part in a third of the
+/// time of its copy, and each part needs calls.
+struct CopiedParts {
+#if defined(WARPAES_SIMT)
+    static constexpr std::uint64_t least = 4 << 10;  // so that tests have several parts
+#else
+    static constexpr std::uint64_t least = 8 << 20;
+#endif
+    static constexpr std::uint64_t growth = 3;
+};
+
 /// Preparation of batches.
 struct Preparation {
     static constexpr std::size_t groups_of_thread = 32768;  ///< number of groups that justifies another thread

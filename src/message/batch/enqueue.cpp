@@ -1,6 +1,8 @@
 #include "message/batch/enqueue.hpp"
 
+#include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -8,6 +10,7 @@
 #include "engine/memory.hpp"
 #include "message/batch/clashes.hpp"
 #include "message/batch/table.hpp"
+#include "message/checks.hpp"
 
 namespace warpaes {
 
@@ -66,6 +69,65 @@ private:
     std::vector<warpaes_status> statuses_;
 };
 
+/// Checks the memory for the copies of texts. Entries must be added in ascending order.
+class Copies {
+public:
+    explicit Copies(const BatchRequest& request) : request_(request) {}
+
+    void add(std::uint64_t entry, const MessageGroup& g) {
+        auto* const first = g.length != 0 ? static_cast<std::uint8_t*>(request_.copies[entry]) : nullptr;
+        pointers_.push_back(first);
+        if (first == nullptr) return;
+        const std::uint64_t bytes = g.count * g.length;
+        const std::uint64_t stride = g.direction == Direction::encrypt ? g.output.stride : g.input.stride;
+        if (g.output.first == nullptr) throw fault(entry, "the mode has no output");
+        if (g.count > 1 && stride != g.length) throw fault(entry, "the text on the device has gaps");
+        check_memory(first, bytes, "copies");
+        // Of adjacent memory, only the ends are checked, because a query takes up to a microsecond.
+        if (first != end_) {
+            check_end();
+            require_page_locked(entry, first);
+        }
+        last_ = entry;
+        end_ = first + bytes;
+        if (g.direction == Direction::encrypt) clashes_.add(static_cast<std::uint32_t>(entry), writes_to(first, bytes));
+    }
+    /// Must be called after the last entry. Returns a pointer for each entry.
+    std::span<std::uint8_t* const> finish() {
+        check_end();
+        (void)clashes_.find(
+            [&](std::uint32_t i) {
+                const MessageGroup g = group_of(request_, request_.entry(i));
+                return writes_to(static_cast<std::uint8_t*>(request_.copies[i]), g.count * g.length);
+            },
+            [](std::uint32_t i) {
+                throw Error(WARPAES_ERROR_OVERLAP,
+                            "entry " + std::to_string(i) + ": copies: overlaps the memory of another entry");
+            });
+        return pointers_;
+    }
+
+private:
+    static Error fault(std::uint64_t entry, const char* sentence) {
+        return {WARPAES_ERROR_ARGUMENT, "entry " + std::to_string(entry) + ": copies: " + sentence};
+    }
+    static std::array<Strip, 2> writes_to(const std::uint8_t* first, std::uint64_t bytes) {
+        return {Strip{reinterpret_cast<std::uintptr_t>(first), bytes, 1, bytes}, Strip{}};
+    }
+    static void require_page_locked(std::uint64_t entry, const std::uint8_t* at) {
+        if (place_of(at).kind != Memory::page_locked) throw fault(entry, "must be in page-locked memory");
+    }
+    void check_end() const {
+        if (end_ != nullptr) require_page_locked(last_, end_ - 1);
+    }
+
+    const BatchRequest& request_;
+    std::uint64_t last_ = 0;
+    const std::uint8_t* end_ = nullptr;  ///< end of the memory of entry `last_`
+    std::vector<std::uint8_t*> pointers_;
+    Clashes clashes_;
+};
+
 int device_of_statuses(const BatchRequest& request) {
     const int device = device_of(request.entry(0).statuses);
     if (device < 0) refuse("statuses: an enqueued table writes them to the memory of the data's device");
@@ -79,6 +141,7 @@ void enqueue_batch(Engine& engine, const BatchRequest& request, void* stream) {
     EntryChecker checker(engine, request);
     std::vector<MessageGroup> groups;
     groups.reserve(request.count);
+    std::vector<std::uint64_t> numbers;  // the entry of each group, if there are copies
     std::optional<int> device, of_table;
     std::optional<TableFaults> faults;
     if (request.table != nullptr) faults.emplace(request, *(of_table = device_of_statuses(request)));
@@ -102,6 +165,7 @@ void enqueue_batch(Engine& engine, const BatchRequest& request, void* stream) {
             const bool opens = uses_tag(g.mode) && g.direction == Direction::decrypt;
             if (of_table || opens) g.statuses = reinterpret_cast<std::int32_t*>(e.statuses);
             groups.push_back(g);
+            if (request.copies != nullptr) numbers.push_back(i);
         } catch (const Error& error) {
             if (!faults) throw Error(error.status(), "entry " + std::to_string(i) + ": " + error.what());
             faults->set(i, error.status());
@@ -115,7 +179,11 @@ void enqueue_batch(Engine& engine, const BatchRequest& request, void* stream) {
         });
     static_assert(sizeof(warpaes_status) == sizeof(std::int32_t));
     if (faults) faults->write(stream);
-    if (!groups.empty()) engine.gpu().enqueue(groups, *device, stream);
+    if (groups.empty()) return;
+    if (request.copies == nullptr) return engine.gpu().enqueue(groups, *device, stream);
+    Copies copies(request);
+    for (std::size_t i = 0; i < groups.size(); ++i) copies.add(numbers[i], groups[i]);
+    engine.gpu().enqueue_copied(groups, copies.finish(), request.more_copies, *device, stream);
 }
 
 bool enqueue_in_order(Engine& engine, const KeyHandles& handles, const warpaes_batch_table& table, void* stream) {

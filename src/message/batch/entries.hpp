@@ -47,6 +47,8 @@ struct BatchRequest {
     std::size_t result_bytes = sizeof(warpaes_entry_result);
     bool offsets = false;  ///< `at` of elements is an offset in the arena, or in the extents of `table`
     bool check_nonces = false;
+    void* const* copies = nullptr;  ///< as in warpaes_batch_options
+    bool more_copies = false;       ///< WARPAES_BATCH_MORE_COPIES
     const Arena* arena = nullptr;
     KeyHandles handles{};
     std::function<void()> finished;
