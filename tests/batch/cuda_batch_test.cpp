@@ -233,7 +233,8 @@ TEST_P(CudaBatch, DataUnits) {
     for (const std::uint64_t unit : {16u, 17u, 31u, 512u, 520u, 4096u, 40000u}) {
         for (const std::uint64_t length : {16u, 33u, 511u, 512u, 1055u, 9000u, 41000u}) {
             if (length % unit != 0 && length % unit < 16) continue;
-            shapes.push_back({.count = 3, .length = length, .data_unit = unit, .gap = length % 3});
+            shapes.push_back(
+                {.count = 3, .length = length, .data_unit = unit, .in_place = unit % 2 != 0, .gap = length % 3});
         }
     }
     check_mode(Mode::xts, Direction::encrypt, shapes, 11);
