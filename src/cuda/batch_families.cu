@@ -48,18 +48,19 @@ void enqueue_xts_batch(const Bucket& bucket, const DeviceLimits& device, cudaStr
     p->parts = bucket.xts_on_device;
     p->tweaks = reinterpret_cast<uint4*>(bucket.scratch);
     p->tweak_count = bucket.scratch_bytes / block_bytes;
-    const bool one_key = bucket.one_key != nullptr;
-    if (one_key) copy_round_keys(p->tweak_keys, *bucket.one_tweak_key, bucket.mode, Direction::encrypt);
+    const bool one_tweak_key = bucket.one_tweak_key != nullptr;
+    if (one_tweak_key) copy_round_keys(p->tweak_keys, *bucket.one_tweak_key, bucket.mode, Direction::encrypt);
     if (bucket.units == 0) return;
     const LaunchShape tweaks = shape_for(device, p->tweak_count),
                       shape = BatchBlocks::shape(device, bucket.keys_are_parameters(), bucket.units);
-    launch(batch_tweaks_kernel_for(bucket.rounds, tweaks.tables, one_key), tweaks, stream, *p);
+    launch(batch_tweaks_kernel_for(bucket.rounds, tweaks.tables, one_tweak_key), tweaks, stream, *p);
     if (!bucket.few_keys.empty()) {
         launch(batch_xts_few_kernel_for(bucket.direction, bucket.rounds, shape.tables), shape, stream, *p,
                *few_keys_of(bucket));
         return;
     }
-    launch(batch_xts_kernel_for(bucket.direction, bucket.rounds, shape.tables, one_key), shape, stream, *p);
+    launch(batch_xts_kernel_for(bucket.direction, bucket.rounds, shape.tables, bucket.one_key != nullptr), shape,
+           stream, *p);
 }
 
 }  // namespace

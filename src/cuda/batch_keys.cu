@@ -10,21 +10,35 @@
 
 namespace warpaes::cuda {
 
+namespace {
+
+/// Whether all kernels of a mode that read round keys can read them from FewKeys.
+constexpr bool takes_few_keys(Mode mode, Direction direction) {
+    return is_parallel(mode, direction) && mode != Mode::cfb8 && mode != Mode::cfb1 && !needs_slots(mode);
+}
+
+}  // namespace
+
 void BatchKeys::survey(BucketPlan& plan, const MessageGroup& g) {
     if (g.key == nullptr) {
         plan.mixed = true;
         plan.raw_slots += rows_of(g, g.keys);
         raw_.survey(g, g.keys, g.key_bytes);
     } else {
-        plan.mixed |= plan.keys.survey(g.key);
+        plan.keys.survey(g.key);
+        plan.mixed |= plan.keys.mixed;
     }
-    if (g.mode == Mode::xts) plan.mixed |= plan.tweak_keys.survey(g.tweak_key);
+    if (g.mode == Mode::xts) plan.tweak_keys.survey(g.tweak_key);
+    plan.bytes += g.count * g.length;
 }
 
 void BatchKeys::place(std::span<BucketPlan> plans) {
     for (BucketPlan& plan : plans) {
-        plan.slots = plan.mixed || needs_slots(plan.bucket.mode);
-        if (!plan.slots) plan.keys.most = plan.tweak_keys.most = 0;
+        // Holding slots of the table takes the host longer than copying the keys to the kernels' parameters.
+        plan.keys.few_only = plan.may_have_few_keys() && plan.keys.most <= FewKeys::most &&
+                             takes_few_keys(plan.bucket.mode, plan.bucket.direction);
+        if (plan.keys.few_only || (!plan.mixed && !needs_slots(plan.bucket.mode))) plan.keys.most = 0;
+        if (!plan.tweak_keys.mixed) plan.tweak_keys.most = 0;
         for (Handles* h : {&plan.keys, &plan.tweak_keys}) {
             if (h->most == 0) continue;
             if (h->most <= KeyParams::most_few) {
@@ -41,7 +55,7 @@ void BatchKeys::place(std::span<BucketPlan> plans) {
 void BatchKeys::reserve(std::span<BucketPlan> plans) {
     std::uint64_t slots = 0;
     for (const BucketPlan& plan : plans) {
-        if (plan.slots) slots += plan.keys.most + plan.tweak_keys.most + plan.raw_slots;
+        slots += plan.keys.most + plan.tweak_keys.most + plan.raw_slots;
     }
     if (slots != 0) slots_.reserve(slots * key_slot_bytes);
 
@@ -52,11 +66,8 @@ void BatchKeys::reserve(std::span<BucketPlan> plans) {
         return here;
     };
     for (BucketPlan& plan : plans) {
-        if (!plan.mixed) {
-            plan.bucket.one_key = plan.keys.last;
-            plan.bucket.one_tweak_key = plan.tweak_keys.last;
-        }
-        if (!plan.slots) continue;
+        if (!plan.mixed) plan.bucket.one_key = plan.keys.last;
+        if (!plan.tweak_keys.mixed) plan.bucket.one_tweak_key = plan.tweak_keys.last;
         for (Handles* h : {&plan.keys, &plan.tweak_keys}) {
             h->own_slots = take(h->most);
             h->last = nullptr;
@@ -66,7 +77,13 @@ void BatchKeys::reserve(std::span<BucketPlan> plans) {
 }
 
 void BatchKeys::fill(BucketPlan& plan, const MessageGroup& g, BatchGroup& d) {
+    if (plan.keys.few_only) {
+        if (g.key != plan.keys.last) plan.keys.few_keys.push_back(plan.keys.last = g.key);
+        d.key_number = static_cast<std::uint32_t>(plan.keys.few_keys.size() - 1);
+        return;
+    }
     if (g.key != nullptr) {
+        if (plan.keys.most == 0) return;
         const Handles::Place place = place_of(*g.key, plan.keys, plan.inverse());
         d.keys = place.slot;
         d.key_number = place.number;
@@ -81,16 +98,14 @@ void BatchKeys::fill(BucketPlan& plan, const MessageGroup& g, BatchGroup& d) {
 }
 
 const uint4* BatchKeys::tweak_slot(BucketPlan& plan, const MessageGroup& g) {
-    return plan.slots ? place_of(*g.tweak_key, plan.tweak_keys, false).slot : nullptr;
+    return plan.tweak_keys.most != 0 ? place_of(*g.tweak_key, plan.tweak_keys, false).slot : nullptr;
 }
 
 void BatchKeys::finish_filling(std::span<BucketPlan> plans) {
     for (BucketPlan& plan : plans) {
         const Handles& keys = plan.keys;
-        if (!plan.mixed || plan.raw_slots != 0 || keys.places.size() != keys.few_keys.size()) continue;
-        std::uint64_t bytes = 0;
-        for (const BatchGroup& g : plan.bucket.groups) bytes += g.count * g.length;
-        if (bytes >= BatchFewKeys::least_bytes) plan.bucket.few_keys = keys.few_keys;
+        const bool few = keys.few_only || keys.places.size() == keys.few_keys.size();
+        if (few && plan.may_have_few_keys()) plan.bucket.few_keys = keys.few_keys;
     }
 }
 
@@ -123,7 +138,7 @@ Handles::Place BatchKeys::place_of(const ExpandedKey& key, Handles& handles, boo
 void BatchKeys::enqueue(std::span<const BucketPlan> plans, const DeviceLimits& limits, cudaStream_t stream) {
     if (table_ != nullptr) wipe_ = table_->wipe_forgotten(stream, KeyTable::Which::unattended);
     for (const BucketPlan& plan : plans) {
-        if (plan.slots) expand(plan, limits, stream);
+        expand(plan, limits, stream);
     }
 }
 

@@ -16,14 +16,18 @@
 #include "cuda/batch_side.hpp"
 #include "cuda/key_table.hpp"
 #include "cuda/resources.hpp"
+#include "cuda/tuning/blocks.hpp"
 #include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 
 /// Keys with handles. Each key gets a slot in the device's table or, if the table is full, in the batch's own memory.
+/// Keys that are kernel parameters have no slots.
 struct Handles {
     const ExpandedKey* last = nullptr;
-    std::size_t most = 0;  ///< upper bound on the number of these keys
+    std::size_t most = 0;   ///< upper bound on the number of these keys; 0 if they have no slots
+    bool mixed = false;     ///< whether there is more than one key
+    bool few_only = false;  ///< whether the keys are only in `few_keys`
     struct Place {
         uint4* slot;
         std::uint32_t number;  ///< number of keys before this key
@@ -39,11 +43,10 @@ struct Handles {
     std::unique_ptr<Secret<KeyParams>> few;
     std::size_t bytes_at = 0, targets_at = 0;
 
-    /// Whether `key` differs from the previous key and is not the first key.
-    bool survey(const ExpandedKey* key) {
-        if (key == last) return false;
+    void survey(const ExpandedKey* key) {
+        if (key == last) return;
         last = key;
-        return most++ != 0;
+        mixed |= most++ != 0;
     }
 };
 
@@ -51,14 +54,18 @@ struct Handles {
 struct BucketPlan {
     Bucket bucket{};
     std::size_t groups = 0, filled = 0;
-    bool mixed = false;  ///< whether the bucket has more than one key
-    bool slots = false;  ///< whether kernels read round keys from slots
-    bool tells = false;  ///< whether groups have statuses
+    std::uint64_t bytes = 0;  ///< of text
+    bool mixed = false;       ///< whether the bucket has more than one key, not counting XTS's second keys
+    bool tells = false;       ///< whether groups have statuses
     Handles keys, tweak_keys;
     std::uint64_t raw_slots = 0, raw_filled = 0;
     uint4* raw_slots_at = nullptr;
     std::size_t descriptors_at = 0, xts_at = 0, runs_at = 0;
 
+    /// The text is long enough to justify copying the keys to the kernels' parameters.
+    [[nodiscard]] bool may_have_few_keys() const {
+        return mixed && raw_slots == 0 && bytes >= BatchFewKeys::least_bytes;
+    }
     [[nodiscard]] bool inverse() const { return uses_inverse_cipher(bucket.mode, bucket.direction); }
 };
 
@@ -76,10 +83,9 @@ public:
     void place(std::span<BucketPlan> plans);
     /// Reserves memory for slots.
     void reserve(std::span<BucketPlan> plans);
-    /// Must be called for every group in the same order if its bucket has slots: sets the key fields of the group's
-    /// descriptor.
+    /// Must be called for every group in the same order: sets the key fields of the group's descriptor.
     void fill(BucketPlan& plan, const MessageGroup& g, BatchGroup& d);
-    /// Returns the slot of XTS's second key; null if the bucket has no slots.
+    /// Returns the slot of XTS's second key; null if the bucket has only one such key.
     [[nodiscard]] const uint4* tweak_slot(BucketPlan& plan, const MessageGroup& g);
     /// Must be called after all groups are filled: passes keys as kernel parameters for buckets with few keys and much
     /// text.

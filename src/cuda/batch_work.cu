@@ -211,7 +211,7 @@ void BatchWork::fill(BucketPlan& plan, std::size_t index, const MessageGroup& g)
         alignment_of(reinterpret_cast<std::uintptr_t>(d.input) | reinterpret_cast<std::uintptr_t>(d.output) |
                      (g.count > 1 ? d.input_stride | d.output_stride : 0));
     d.alignment = static_cast<std::uint16_t>(alignment);
-    if (plan.slots) keys_.fill(plan, g, d);
+    keys_.fill(plan, g, d);
     if (g.mode == Mode::xts) {
         XtsPart& part = plan.bucket.xts[plan.filled];
         part = {};

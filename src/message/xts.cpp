@@ -9,6 +9,10 @@
 
 namespace warpaes {
 
+bool xts_keys_differ(const ExpandedKey& key, const ExpandedKey& tweak_key) noexcept {
+    return CRYPTO_memcmp(key.bytes().data(), tweak_key.bytes().data(), key.bytes().size()) != 0;
+}
+
 void check_xts_keys(const ExpandedKey& key, const ExpandedKey* tweak_key) {
     if (tweak_key == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "tweak_key: is null; XTS requires two keys");
     const auto a = key.bytes(), b = tweak_key->bytes();
@@ -23,7 +27,7 @@ void check_xts_keys(const ExpandedKey& key, const ExpandedKey* tweak_key) {
         throw Error(WARPAES_ERROR_KEY_LENGTH,
                     "tweak_key: has " + std::to_string(b.size()) + " bytes, but key has " + std::to_string(a.size()));
     }
-    if (CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0) {
+    if (!xts_keys_differ(key, *tweak_key)) {
         throw Error(WARPAES_ERROR_ARGUMENT, "key, tweak_key: are equal, which makes XTS insecure");
     }
 }

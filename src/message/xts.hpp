@@ -16,6 +16,9 @@ void check_xts_range(const Request& request);
 /// Throws Error{ARGUMENT} or Error{KEY_LENGTH} unless the keys are two different AES-128 or AES-256 keys.
 void check_xts_keys(const ExpandedKey& key, const ExpandedKey* tweak_key);
 
+/// Whether two keys of the same length are different.
+[[nodiscard]] bool xts_keys_differ(const ExpandedKey& key, const ExpandedKey& tweak_key) noexcept;
+
 /// Throws Error{ARGUMENT} if `step` is too large an increment for data unit numbers; 0 means 1.
 void check_xts_step(std::uint64_t step);
 

@@ -126,6 +126,59 @@ TEST_P(AbiBatchDevice, WhatDoesNotLieOnTheDeviceComesThere) {
     EXPECT_EQ(here, expected);
 }
 
+// Entries that differ only in addresses and keys are checked faster. Some of their buffers are in host memory.
+TEST_P(AbiBatchDevice, LikeEntriesInOtherMemory) {
+    constexpr unsigned count = 8;
+    constexpr std::size_t length = 48, room = 64;
+    using Bytes = std::vector<std::uint8_t>;
+    const AbiArena arena = make_arena(engine_, 3 * count * room, WARPAES_MEMORY_DEVICE, 0);
+    auto* const there = static_cast<std::uint8_t*>(warpaes_arena_data(arena.get()));
+    Bytes here(3 * count * room);
+    for (std::size_t i = 0; i < here.size(); ++i) here[i] = static_cast<std::uint8_t>(i * 2654435761U >> 11);
+    for (const unsigned on_host : {0U, 1U, 2U, 3U, 4U, 7U}) {  // a bit each for input, output and IV
+        ASSERT_EQ(warpaes_copy(engine_.get(), there, here.data(), here.size()), WARPAES_OK);
+        const Bytes before = here;
+        std::vector<AbiKey> keys;
+        std::vector<warpaes_batch_entry> entries(count);
+        for (unsigned n = 0; n < count; ++n) {
+            keys.push_back(make_key(Bytes(16, static_cast<std::uint8_t>(n + 1))));
+            const auto at = [&](unsigned part) {
+                std::uint8_t* const base = n % 3 == 1 && (on_host >> part & 1) != 0 ? here.data() : there;
+                return base + (part * count + n) * room;
+            };
+            warpaes_batch_entry& e = entries[n];
+            e.mode = WARPAES_CTR;
+            e.direction = WARPAES_ENCRYPT;
+            e.count = 1;
+            e.length = length;
+            e.key = keys.back().get();
+            e.input.at.pointer = at(0);
+            e.output.at.pointer = at(1);
+            e.iv.at.pointer = at(2);
+            e.iv_len = 16;
+        }
+        warpaes_batch* handle = nullptr;
+        ASSERT_EQ(warpaes_batch_submit(engine_.get(), nullptr, entries.data(), entries.size(), &handle), WARPAES_OK);
+        const AbiBatchHandle batch(handle);
+        EXPECT_EQ(warpaes_batch_wait(handle, WARPAES_UNKNOWN), WARPAES_OK) << warpaes_last_error();
+        warpaes_batch_result result = WARPAES_BATCH_RESULT_INIT;
+        ASSERT_EQ(warpaes_batch_query(handle, &result), WARPAES_OK);
+        const unsigned on_cpu = GetParam() != "cuda" && on_host == 7 ? 3 : 0;
+        EXPECT_EQ(result.messages_on_gpu, count - on_cpu);
+        for (unsigned n = 0; n < count; ++n) {
+            const auto part = [&](unsigned i, std::size_t bytes) {
+                const auto first = before.begin() + static_cast<std::ptrdiff_t>((i * count + n) * room);
+                return Bytes(first, first + static_cast<std::ptrdiff_t>(bytes));
+            };
+            Bytes got(length);
+            ASSERT_EQ(warpaes_copy(engine_.get(), got.data(), entries[n].output.at.pointer, length), WARPAES_OK);
+            EXPECT_EQ(got, *oracle::evp("CTR", true, Bytes(16, static_cast<std::uint8_t>(n + 1)), part(2, 16),
+                                        part(0, length)))
+                << "entry " << n << ", on the host: " << on_host;
+        }
+    }
+}
+
 // The bytes between messages belong to other data, such as a record's tag or another entry's messages.
 TEST_P(AbiBatchDevice, OfMessagesThatAreRefusedNothingElseIsWiped) {
     constexpr std::size_t count = 4, length = 4096;

@@ -176,6 +176,23 @@ TEST_P(AbiLikeEntries, Keys) {
     }
 }
 
+TEST_P(AbiLikeEntries, TweakKeys) {
+    const AbiKey tweak_key = make_key(Bytes(16, 0x55)), another = make_key(Bytes(16, 0x77));
+    std::vector<E> all = entries(WARPAES_XTS, WARPAES_ENCRYPT, 2, false);
+    for (E& e : all) e.tweak_key = tweak_key.get();
+    std::vector<warpaes_status> expected(count, WARPAES_OK);
+    compare(all, expected);
+    all[spoiled].tweak_key = another.get();
+    compare(all, expected);
+    all[spoiled].tweak_key = tweak_key.get();
+    all[spoiled].key = long_key_.get();
+    expected[spoiled] = WARPAES_ERROR_KEY_LENGTH;
+    compare(all, expected);
+    all[spoiled].key = tweak_key.get();
+    expected[spoiled] = WARPAES_ERROR_ARGUMENT;
+    compare(all, expected);
+}
+
 TEST_P(AbiLikeEntries, TheSameOutput) {
     for (const warpaes_mode mode : {WARPAES_CTR, WARPAES_GCM}) {
         fill();

@@ -164,7 +164,7 @@ struct BatchCase::Group {
         if (!spec.raw_keys) key = &make_key(number);
         // IEEE 1619 requires two different keys.
         const auto other = static_cast<unsigned>(1 + random.below(KeyPool::keys_each - 1));
-        if (spec.mode == Mode::xts) tweak_key = &make_key(number + other);
+        if (spec.mode == Mode::xts) tweak_key = &make_key(spec.tweak_key.value_or(number + other));
         failed.assign(spec.count, poison);
         failed_after = failed;
     }

@@ -103,6 +103,7 @@ struct GroupSpec {
     std::size_t shift = 0;       ///< bytes before the first message
     /// Index of the pool's key. Without it, a random key of the pool, or sometimes another. Not for raw keys.
     std::optional<unsigned> key = std::nullopt;
+    std::optional<unsigned> tweak_key = std::nullopt;  ///< the same for XTS's second key, only together with `key`
 };
 
 std::ostream& operator<<(std::ostream& out, const GroupSpec& spec);

@@ -219,6 +219,28 @@ TEST_P(CudaBatch, KeysThatAlternate) {
     }
 }
 
+/// Data keys and tweak keys are independent of each other: one or several of each. The short messages' keys are read
+/// from memory, and the long messages' keys are kernel parameters.
+TEST_P(CudaBatch, OneTweakKeyAndMany) {
+    for (const std::uint64_t length : {200u, 20001u}) {
+        for (const bool one_key : {false, true}) {
+            for (const bool one_tweak_key : {false, true}) {
+                std::vector<GroupSpec> shapes;
+                for (unsigned i = 0; i < 3; ++i) {
+                    shapes.push_back({.count = 1 + i,
+                                      .length = length,
+                                      .data_unit = 512,
+                                      .gap = i,
+                                      .key = one_key ? 0 : i % 2,
+                                      .tweak_key = one_tweak_key ? 2 : 1 + i % 2});
+                }
+                check_mode(Mode::xts, Direction::encrypt, shapes, 41);
+                check_mode(Mode::xts, Direction::decrypt, shapes, 42);
+            }
+        }
+    }
+}
+
 /// Tests stretches in place that several warps process. The block before a stretch belongs to another warp.
 TEST_P(CudaBatch, InPlaceAcrossWarps) {
     for (const Mode mode : {Mode::cbc, Mode::cfb128}) {
@@ -233,7 +255,8 @@ TEST_P(CudaBatch, DataUnits) {
     for (const std::uint64_t unit : {16u, 17u, 31u, 512u, 520u, 4096u, 40000u}) {
         for (const std::uint64_t length : {16u, 33u, 511u, 512u, 1055u, 9000u, 41000u}) {
             if (length % unit != 0 && length % unit < 16) continue;
-            shapes.push_back({.count = 3, .length = length, .data_unit = unit, .gap = length % 3});
+            shapes.push_back(
+                {.count = 3, .length = length, .data_unit = unit, .in_place = unit % 2 != 0, .gap = length % 3});
         }
     }
     check_mode(Mode::xts, Direction::encrypt, shapes, 11);

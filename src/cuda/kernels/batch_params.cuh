@@ -83,7 +83,7 @@ struct BatchXtsParams {
     const XtsPart* parts;
     uint4* tweaks;  ///< the encrypted numbers of all data units of the launch
     std::uint64_t tweak_count;
-    std::uint32_t tweak_keys[60];  ///< used with BatchParams::one_key
+    std::uint32_t tweak_keys[60];  ///< used if all messages have the same second key
 };
 
 /// Counters (batch_ctr.cu).

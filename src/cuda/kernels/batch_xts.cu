@@ -46,7 +46,7 @@ struct XtsPlace {
     std::uint8_t* out;
     std::uint64_t number;   ///< number of the data unit in the launch
     std::uint32_t of_unit;  ///< number of the block in its data unit
-    std::uint32_t steals;   ///< bytes of the following partial block, for the last whole block of a unit; otherwise 0
+    bool steals;            ///< whether this is the last whole block of a unit and a partial block follows
 
     __device__ __forceinline__ XtsPlace(const BatchXtsParams& p, const BlockWalk& walk) {
         const BatchGroup& group = p.batch.groups[walk.group()];
@@ -61,10 +61,53 @@ struct XtsPlace {
         const std::uint64_t offset = unit_first + static_cast<std::uint64_t>(of_unit) * block_bytes;
         in = global(group.input) + walk.message() * group.input_stride + offset;
         out = global(group.output) + walk.message() * group.output_stride + offset;
-        steals = of_unit + 1 == bytes / block_bytes ? static_cast<std::uint32_t>(bytes % block_bytes) : 0;
+        steals = of_unit + 1 == bytes / block_bytes && bytes % block_bytes != 0;
     }
     [[nodiscard]] __device__ __forceinline__ std::uint32_t alignment() const { return alignment_of(in, out); }
 };
+
+/// The cipher as a rolled loop, for the few blocks that are processed in addition to the main work.
+template <bool Inverse, int Rounds, int Tables, typename Key>
+__device__ __forceinline__ uint4 cipher_in_a_loop(const SharedTables<Tables>& t, uint4 block, const Key& key) {
+    std::uint32_t buffer[4];
+    const std::uint32_t* const k = key.round(0, buffer);
+    block = block ^ make_uint4(k[0], k[1], k[2], k[3]);
+#pragma unroll 1
+    for (int r = 1; r < Rounds; ++r) block = cipher_round<Inverse>(t, block, key.round(r, buffer));
+    return last_round<Inverse>(t, block, key.round(Rounds, buffer));
+}
+
+/// Ciphertext stealing (IEEE 1619, 5.3.2 and 5.4.2) for data unit `number` of the launch, if the unit has a partial
+/// block and its last whole block is in `stretch`. The output already contains the result of the cipher for that block.
+template <Direction D, int Rounds, int Tables, typename Keys>
+__device__ __forceinline__ void steal(const BatchXtsParams& p, const SharedTables<Tables>& tables, const Keys& keys,
+                                      const Stretch& stretch, std::uint64_t number) {
+    const std::uint32_t at = find_in<&XtsPart::first_tweak>(p.parts, p.batch.group_count, number);
+    const XtsPart& part = p.parts[at];
+    const BatchGroup& group = p.batch.groups[at];
+    const std::uint64_t message = (number - part.first_tweak) / part.message_units,
+                        unit = (number - part.first_tweak) % part.message_units;
+    const std::uint64_t unit_first = unit * part.unit_bytes, left = group.length - unit_first;
+    const std::uint64_t bytes = left < part.unit_bytes ? left : part.unit_bytes;
+    const auto rest = static_cast<unsigned>(bytes % block_bytes);
+    const auto whole = static_cast<std::uint32_t>(bytes / block_bytes);
+    if (rest == 0 || whole == 0) return;
+    const std::uint64_t block = group.first_unit + message * part.blocks + unit * part.unit_blocks + whole - 1;
+    if (block < stretch.first || block >= stretch.last) return;
+
+    const std::uint64_t offset = unit_first + (whole - 1) * block_bytes;
+    const std::uint8_t* const in = global(group.input) + message * group.input_stride + offset + block_bytes;
+    std::uint8_t* const out = global(group.output) + message * group.output_stride + offset;
+    const uint4 tweak =
+        times_power_of_x(times_groups(p.tweaks[number], (whole - 1) / warp_lanes), (whole - 1) % warp_lanes);
+    const uint4 mask = D == Direction::decrypt ? tweak : times_power_of_x(tweak, 1);
+    const uint4 stolen = load_block(out);
+    const uint4 text = begin_with(stolen, in, rest);
+    store_beginning(out + block_bytes, stolen, rest);
+    const uint4 result =
+        cipher_in_a_loop<D == Direction::decrypt, Rounds>(tables, text ^ mask, keys.at(group, message));
+    store_block(out, result ^ mask, alignment_of(out, out));
+}
 
 template <Direction D, int Rounds, int Tables, typename Keys>
 __device__ __forceinline__ void process_units(const BatchXtsParams& p, const Keys& keys) {
@@ -75,19 +118,21 @@ __device__ __forceinline__ void process_units(const BatchXtsParams& p, const Key
     if (stretch.first >= stretch.last) return;
 
     std::uint64_t at = stretch.first + lane_id();
-    if (at >= p.batch.units) return;
     BlockWalk walk;
     const auto blocks_of = [&](std::uint32_t group) { return p.parts[group].blocks; };
-    walk.begin(p.batch, at, blocks_of);
+    walk.begin(p.batch, at < p.batch.units ? at : p.batch.units - 1, blocks_of);
     KeptKey<Rounds, Keys> key(keys);
     uint4 tweak{};
     std::uint64_t tweak_of = ~std::uint64_t{0};
+    bool any_steals = false;
     // Each block is loaded while the previous block is encrypted or decrypted.
     XtsPlace next(p, walk);
+    const std::uint64_t first_number = shuffle(next.number, 0);
     uint4 next_text = load_block_early(next.in, next.alignment());
-    for (;;) {
+    for (std::uint64_t first = stretch.first; first < stretch.last; first += warp_lanes) {
+        const bool works = at < p.batch.units;
         const XtsPlace here = next;
-        uint4 result = next_text;
+        const uint4 text = next_text;
         if (here.number == tweak_of) {
             tweak = times_x_32(tweak);
         } else {
@@ -97,27 +142,26 @@ __device__ __forceinline__ void process_units(const BatchXtsParams& p, const Key
         }
         key.take(p.batch.groups[walk.group()], walk.message());
         at += warp_lanes;
-        const bool goes_on = at < stretch.last && at < p.batch.units;
-        if (goes_on) {
+        if (first + warp_lanes < stretch.last && at < p.batch.units) {
             walk.advance(p.batch, at, blocks_of);
             next = XtsPlace(p, walk);
             next_text = load_block_early(next.in, next.alignment());
         }
 
-        // Ciphertext stealing (IEEE 1619, 5.3.2 and 5.4.2): the thread of the last whole block also processes the
-        // partial block.
-        const uint4 after = times_power_of_x(tweak, 1);
-        uint4 mask = here.steals != 0 && inverse ? after : tweak;
-        for (int turn = 0;; ++turn) {
-            result = cipher_with<inverse, Rounds>(tables, result ^ mask, key) ^ mask;
-            if (here.steals == 0 || turn == 1) break;
-            const uint4 stolen = result;
-            result = begin_with(stolen, here.in + block_bytes, here.steals);
-            store_beginning(here.out + block_bytes, stolen, here.steals);
-            mask = inverse ? tweak : after;
-        }
-        store_block(here.out, result, here.alignment());
-        if (!goes_on) return;
+        any_steals |= here.steals;
+        const uint4 mask = here.steals && inverse ? times_power_of_x(tweak, 1) : tweak;
+        const uint4 result = cipher_with<inverse, Rounds>(tables, text ^ mask, key) ^ mask;
+        if (works) store_block(here.out, result, here.alignment());
+        __syncwarp();
+    }
+
+    // The partial blocks are processed last, one in each lane. The other lanes would otherwise wait for the lane that
+    // processes a second block.
+    if (!__any_sync(full_warp, any_steals ? 1 : 0)) return;
+    const std::uint64_t end = stretch.last < p.batch.units ? stretch.last : p.batch.units;
+    const std::uint64_t last_number = shuffle(tweak_of, static_cast<unsigned>((end - 1) % warp_lanes));
+    for (std::uint64_t number = first_number + lane_id(); number <= last_number; number += warp_lanes) {
+        steal<D, Rounds, Tables>(p, tables, keys, stretch, number);
     }
 }
 

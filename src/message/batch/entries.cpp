@@ -207,7 +207,12 @@ bool EntryChecker::is_alike(const warpaes_batch_entry& e, const warpaes_batch_en
     const MessageGroup& g = checked_.group;
     const bool in_place = e.input.at.pointer == e.output.at.pointer;
     if (in_place != (g.input.first == g.output.first)) return false;
-    if (e.key != nullptr && (!is_alive(e.key) || request_.handles.key(e.key).rounds() != g.key->rounds())) return false;
+    if (e.key != nullptr) {
+        if (!is_alive(e.key) || e.tweak_key != last.tweak_key) return false;
+        const ExpandedKey& key = request_.handles.key(e.key);
+        if (key.rounds() != g.key->rounds()) return false;
+        if (g.tweak_key != nullptr && !xts_keys_differ(key, *g.tweak_key)) return false;
+    }
     const warpaes_elements* const elements[kinds] = {&e.input, &e.output, &e.iv, &e.aad, &e.tag, &e.keys};
     bool exists = true;
 #pragma GCC unroll 6
@@ -216,6 +221,7 @@ bool EntryChecker::is_alike(const warpaes_batch_entry& e, const warpaes_batch_en
         const std::uintptr_t bytes = reaches_[i].end - reaches_[i].begin + (e.count - last.count) * elements[i]->stride;
         const auto begin = reinterpret_cast<std::uintptr_t>(elements[i]->at.pointer);
         exists &= begin != 0 && bytes <= UINTPTR_MAX - begin;
+        exists &= no_devices_ || last_[i].holds(elements[i]->at.pointer);
         reaches_[i] = {begin, begin + bytes};
     }
     if (!exists || !lies_apart(g, in_place)) return false;
@@ -261,8 +267,7 @@ const EntryChecker::Checked& EntryChecker::check(const warpaes_batch_entry& e) {
     if (e.count == 0) return checked_;
     check_overlaps(checked_.group);
     place(checked_);
-    // XTS also checks the values of the keys.
-    if (no_devices_ && !request_.offsets && e.mode != WARPAES_XTS) last_entry_ = &e;
+    if (!request_.offsets && (e.mode != WARPAES_XTS || checked_.device >= 0)) last_entry_ = &e;
     if (checked_.device >= 0 && !engine_.may_use_gpu()) {
         throw Error(WARPAES_ERROR_BACKEND, "backend: '" + std::string(engine_.forced()->name()) +
                                                "' was requested, but the data is in device memory");

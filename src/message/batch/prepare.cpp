@@ -206,7 +206,7 @@ std::uint32_t Batch::pass_alike(std::uint32_t begin, std::uint32_t end, EntryChe
                           [&] { return writes_of(group_of(request_, e)); });
     }
     piece.messages += messages;
-    if (shape.work != Shape::Work::none && i != begin) piece.survey.add_alike(messages);
+    if (shape.work != Shape::Work::none && shape.place < 0 && i != begin) piece.survey.add_alike(messages);
     return i;
 }
 
