@@ -88,6 +88,7 @@ void BatchKeys::finish_filling(std::span<BucketPlan> plans) {
     for (BucketPlan& plan : plans) {
         const Handles& keys = plan.keys;
         if (!plan.mixed || plan.raw_slots != 0 || keys.places.size() != keys.few_keys.size()) continue;
+        plan.bucket.keys = keys.few_keys;
         std::uint64_t bytes = 0;
         for (const BatchGroup& g : plan.bucket.groups) bytes += g.count * g.length;
         if (bytes >= BatchFewKeys::least_bytes) plan.bucket.few_keys = keys.few_keys;
