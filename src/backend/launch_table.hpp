@@ -23,7 +23,7 @@ struct LaunchTable {
     std::uint32_t one_launch_share = 8192;
     std::uint32_t two_tables_share = 1024;
     std::uint32_t tensor_blocks = 512;
-    std::uint32_t own_key_tensor_bytes = 16384;
+    std::uint32_t own_key_tensor_bytes = 8192;
     std::uint32_t long_counter_bytes = 16384;
 
     bool operator==(const LaunchTable&) const = default;

@@ -72,7 +72,10 @@ void sort_by_key(Bucket& bucket, const DeviceLimits& device) {
             others.insert(others.end(), begin, end);
             continue;
         }
-        bucket.runs[runs++] = {first, of_key, static_cast<std::uint32_t>(tiles), groups[*begin].keys};
+        bucket.runs[runs++] = {.first = first,
+                               .messages = of_key,
+                               .first_tile = static_cast<std::uint32_t>(tiles),
+                               .key = groups[*begin].keys};
         first += of_key;
         tiles += GcmRows::tiles_of(of_key);
         for (auto i = begin; i != end; ++i) bucket.groups[placed++] = groups[*i];

@@ -105,7 +105,9 @@ void BatchKeys::finish_filling(std::span<BucketPlan> plans) {
     for (BucketPlan& plan : plans) {
         const Handles& keys = plan.keys;
         const bool few = keys.few_only || keys.places.size() == keys.few_keys.size();
-        if (few && plan.may_have_few_keys()) plan.bucket.few_keys = keys.few_keys;
+        if (!few || !plan.mixed || plan.raw_slots != 0) continue;
+        plan.bucket.keys = keys.few_keys;
+        if (plan.may_have_few_keys()) plan.bucket.few_keys = keys.few_keys;
     }
 }
 

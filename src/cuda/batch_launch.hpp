@@ -33,6 +33,8 @@ struct Bucket {
     /// The keys of all messages in the order of BatchGroup::key_number, if there are few keys and the batch is large
     /// enough to justify copying them; otherwise empty.
     std::span<const ExpandedKey* const> few_keys;
+    /// The same for GCM in one pass, for any size of the batch.
+    std::span<const ExpandedKey* const> keys;
 
     /// Descriptors in host memory. They are copied after `prepare`, which may sort them and which sets first_message
     /// and, if the kernel needs it, first_unit. Their pointers refer to device memory. No group is without messages,

@@ -34,6 +34,7 @@ set(WARPAES_CUDA_SOURCES
     kernels/blocks.cu
     kernels/ctr.cu
     kernels/gcm_ctr.cu
+    kernels/gcm_factors.cu
     kernels/gcm_long.cu
     kernels/gcm_medium.cu
     kernels/gcm_pass.cu

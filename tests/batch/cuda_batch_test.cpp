@@ -381,6 +381,8 @@ TEST_P(CudaBatch, MessagesOfGcmAsRowsUnderKeys) {
         for (unsigned key = 0; key < 3; ++key) {
             alike.push_back({.count = 400, .length = 240, .iv_length = 12, .aad_length = 28, .key = key});
         }
+        // A key that is not a handle: these messages are not processed in one pass.
+        alike.push_back({.count = 400, .length = 240, .iv_length = 12, .raw_keys = true, .shared_key = true});
         check_mode(Mode::gcm, direction, alike, 28);
     }
 }
@@ -457,10 +459,81 @@ TEST_P(CudaBatch, MessagesOfGcmInWindows) {
     }
 }
 
-/// Tests groups under one key with random lengths of tags, IVs and associated data, random strides and places, and
-/// forged messages. Most of the groups are processed in one pass.
-TEST_P(CudaBatch, RandomMessagesOfGcmUnderOneKey) {
-    for (std::uint32_t seed = 1; seed <= 12; ++seed) {
+/// The same under several keys: with and without weights, with groups whose keys alternate, and with more keys than one
+/// pass accepts.
+TEST_P(CudaBatch, MessagesOfGcmInOnePassUnderKeys) {
+    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        std::vector<GroupSpec> alike, unequal;
+        for (unsigned key = 0; key < 3; ++key) {
+            alike.push_back({.count = 1000 + 700 * key,
+                             .length = 96,
+                             .iv_length = 12,
+                             .aad_length = 28,
+                             .in_place = key == 1,
+                             .key = key});
+            unequal.push_back({.key_bytes = 32,
+                               .count = 130 - 60 * key,
+                               .length = 1000 + key,
+                               .iv_length = 12,
+                               .wrong_tags = 20,
+                               .key = key});
+        }
+        check_mode(Mode::gcm, direction, alike, 40);
+        check_mode(Mode::gcm, direction, unequal, 41);
+        std::vector<GroupSpec> many;
+        for (std::uint64_t n = 0; n < 330; ++n) {
+            many.push_back({.count = 1 + n % 9 % 4 % 3,
+                            .length = n % 7 == 0 ? n % 49 : n * n * 13 % 301,
+                            .iv_length = 12,
+                            .aad_length = n % 5 == 0 ? 0 : n * 37 % 125,
+                            .in_place = n % 3 == 0,
+                            .wrong_tags = n % 4 == 0 ? 20u : 0u,
+                            .gap = n % 2 == 0 ? 0u : n % 19,
+                            .shift = n % 6 == 1 ? n % 16 : 0u});
+        }
+        check_mode(Mode::gcm, direction, many, 42);
+    }
+    check_mode(Mode::gcm, Direction::decrypt,
+               {{.key_bytes = 24, .count = 200, .length = 300, .iv_length = 12, .wrong_tags = 100, .key = 0},
+                {.key_bytes = 24, .count = 90, .length = 300, .iv_length = 12, .wrong_tags = 100, .key = 1}},
+               43);
+}
+
+/// Windows under several keys: keys whose windows several thread blocks share, and keys that share a thread block.
+TEST_P(CudaBatch, MessagesOfGcmInWindowsUnderKeys) {
+    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        std::vector<GroupSpec> few, many;
+        for (std::uint64_t n = 0; n < 12; ++n) {
+            few.push_back({.count = 1 + n % 2,
+                           .length = 16 * (n % 3 == 0 ? 1277 : 4000) + n % 3 - 1,
+                           .iv_length = 12,
+                           .aad_length = n % 4 == 0 ? 1024 : n,
+                           .in_place = n % 3 == 0,
+                           .wrong_tags = n % 4 == 0 ? 30u : 0u,
+                           .gap = n % 2 == 0 ? 0u : n % 19,
+                           .shift = n % 6 == 1 ? n % 16 : 0u,
+                           .key = static_cast<unsigned>(n * 5 % 3)});
+        }
+        check_mode(Mode::gcm, direction, few, 44);
+        for (std::uint64_t n = 0; n < 300; ++n) {
+            many.push_back({.length = n % 100 == 0  ? 70000
+                                      : n % 30 == 0 ? 9000
+                                                    : n,
+                            .iv_length = 12,
+                            .wrong_tags = 10});
+        }
+        check_mode(Mode::gcm, direction, many, 45);
+        check_mode(Mode::gcm, direction,
+                   {{.key_bytes = 32, .length = 300000, .iv_length = 12, .aad_length = 28, .in_place = true, .key = 0},
+                    {.key_bytes = 32, .count = 3, .length = 131072, .iv_length = 12, .wrong_tags = 40, .key = 1}},
+                   46);
+    }
+}
+
+/// Tests groups under one key or three keys with random lengths of tags, IVs and associated data, random strides and
+/// places, and forged messages. Most of the groups are processed in one pass.
+TEST_P(CudaBatch, RandomMessagesOfGcmUnderSharedKeys) {
+    for (std::uint32_t seed = 1; seed <= 18; ++seed) {
         std::mt19937 random(seed);
         const Direction direction = seed % 2 == 0 ? Direction::encrypt : Direction::decrypt;
         std::vector<GroupSpec> specs;
@@ -469,7 +542,7 @@ TEST_P(CudaBatch, RandomMessagesOfGcmUnderOneKey) {
             GroupSpec spec = random_group(random, Mode::gcm, direction, {.count = 12, .length = longest, .aad = 1100});
             spec.key_bytes = 16 + seed % 3 * 8;
             spec.raw_keys = false;
-            spec.key = 1;
+            spec.key = seed > 12 ? i % 3 : 1;
             if (i % 7 != 6) spec.iv_length = 12;
             if (seed % 4 < 2) spec.gap = spec.shift = 0;
             specs.push_back(spec);

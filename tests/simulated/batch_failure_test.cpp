@@ -31,13 +31,20 @@ std::vector<GroupSpec> a_bit_of_everything() {
     return specs;
 }
 
-/// GCM under one key in one pass: short messages (kernels/gcm_pass.cu) and a long one (kernels/gcm_windows.cu).
-std::vector<GroupSpec> one_pass_of_gcm(Direction direction) {
+/// GCM under one key or several keys in one pass: short messages (kernels/gcm_pass.cu) and a long one
+/// (kernels/gcm_windows.cu).
+std::vector<GroupSpec> one_pass_of_gcm(Direction direction, unsigned keys) {
     GroupSpec spec{.mode = Mode::gcm, .direction = direction, .iv_length = 12, .aad_length = 3, .key = 0};
     std::vector<GroupSpec> specs(2, spec);
     specs[0].count = 40;
     specs[0].length = 120;
     specs[1].length = 20000;
+    for (unsigned key = 1; key < keys; ++key) {
+        spec.key = key;
+        spec.count = 10;
+        spec.length = 100;
+        specs.push_back(spec);
+    }
     return specs;
 }
 
@@ -76,10 +83,12 @@ TEST(BatchFailures, EveryCallOnce) {
 }
 
 TEST(BatchFailures, EveryCallOfGcmInOnePass) {
-    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
-        std::vector<GroupSpec> specs = one_pass_of_gcm(direction);
-        for (GroupSpec& spec : specs) spec.wrong_tags = 40;
-        fail_each_call(specs, 8);
+    for (const unsigned keys : {1u, 3u}) {
+        for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+            std::vector<GroupSpec> specs = one_pass_of_gcm(direction, keys);
+            for (GroupSpec& spec : specs) spec.wrong_tags = 40;
+            fail_each_call(specs, 8);
+        }
     }
 }
 
@@ -103,8 +112,9 @@ public:
 TEST(BatchFailures, TextsWhoseTagsWereNotComparedAreWiped) {
     OnDevice memory;
     unsigned failed = 0;
-    for (const bool in_place : {false, true}) {
-        std::vector<GroupSpec> specs = one_pass_of_gcm(Direction::decrypt);
+    for (const unsigned variant : {0u, 1u, 2u, 3u}) {
+        const bool in_place = variant % 2 != 0;
+        std::vector<GroupSpec> specs = one_pass_of_gcm(Direction::decrypt, variant < 2 ? 1 : 3);
         specs.push_back({.mode = Mode::gcm, .direction = Direction::decrypt, .count = 2, .length = 64, .iv_length = 9});
         specs.push_back({.mode = Mode::ccm, .direction = Direction::decrypt, .count = 2, .length = 64, .iv_length = 9});
         for (GroupSpec& spec : specs) spec.in_place = in_place;
@@ -155,7 +165,7 @@ std::size_t found(const BatchCase::Blocks& blocks) {
 /// been wiped, it must not contain text either. Device memory must be zero when the lane frees it.
 TEST(BatchFailures, NothingIsLeft) {
     std::vector<GroupSpec> specs = a_bit_of_everything();
-    for (const GroupSpec& spec : one_pass_of_gcm(Direction::decrypt)) specs.push_back(spec);
+    for (const GroupSpec& spec : one_pass_of_gcm(Direction::decrypt, 1)) specs.push_back(spec);
     auto lane = cuda_backend().open_lane(0, 0);
     for (const bool fails : {false, true}) {
         SCOPED_TRACE(fails ? "of a batch that failed" : "of a batch that went well");
@@ -188,7 +198,7 @@ TEST(BatchFailures, NothingIsLeft) {
 
 /// The encrypted J0 of a message, with which anyone can compute a tag from GHASH, must not remain in scratch memory.
 TEST(BatchFailures, NoEncryptedJ0IsLeft) {
-    const std::vector<GroupSpec> specs = one_pass_of_gcm(Direction::encrypt);
+    const std::vector<GroupSpec> specs = one_pass_of_gcm(Direction::encrypt, 1);
     const auto key = shared_keys().key(16, 0).bytes();
     const auto lane = cuda_backend().open_lane(0, 0);
     for (const bool fails : {false, true}) {

@@ -62,6 +62,38 @@ TEST(GcmOnePass, IsChosenByGpuAndLengths) {
     EXPECT_EQ(kernels_for(device, {.messages = 2, .blocks = 2 << 19, .longest = 1 << 19}), windows);
 }
 
+TEST(GcmOnePass, IsChosenUnderSeveralKeys) {
+    using enum GcmOnePass::Kernels;
+    const DeviceLimits device = limits_of(132, 227 << 10, 90);
+    GcmPassWork packets{.messages = 1 << 18, .blocks = 16 << 18, .longest = 16, .aad = 2, .keys = 64},
+        pages{.messages = 256, .blocks = 256 << 16, .longest = 1 << 16, .aad = 2, .keys = 64};
+    EXPECT_EQ(GcmOnePass::choose(device, packets).kernels, pass);
+    EXPECT_EQ(GcmOnePass::choose(device, pages).kernels, windows);
+    // For messages of medium length, several kernels are as fast, and faster for decryption of longer ones.
+    GcmPassWork medium{.messages = 1 << 16, .blocks = 256 << 16, .longest = 256, .aad = 2, .keys = 64},
+        longer{.messages = 1 << 14, .blocks = 1024 << 14, .longest = 1024, .aad = 2, .keys = 64};
+    EXPECT_NE(GcmOnePass::choose(device, medium).kernels, pass);
+    EXPECT_EQ(GcmOnePass::choose(device, longer).kernels, pass);
+    longer.decrypts = true;
+    EXPECT_NE(GcmOnePass::choose(device, longer).kernels, pass);
+    // Every key begins a tile, so the estimate grows with the number of keys.
+    const double few = GcmPass::choose(device, packets)->time;
+    packets.keys = 1;
+    EXPECT_LT(GcmPass::choose(device, packets)->time, few);
+    EXPECT_FALSE(GcmOnePass::sorts(1000, 1000));
+    EXPECT_TRUE(GcmOnePass::sorts(std::uint64_t{1} << 40, 1000));
+}
+
+TEST(GcmPass, AssignsConsecutiveTiles) {
+    for (const std::uint64_t tiles : {1U, 131U, 132U, 133U, 1408U}) {
+        const int grid = GcmPass::shape(limits_of(132, 227 << 10, 90), tiles).grid;
+        const std::uint64_t all = GcmPass::tiles_at_once(tiles, true, grid);
+        EXPECT_GE(all * static_cast<std::uint64_t>(grid), tiles);
+        EXPECT_LT((all - 1) * static_cast<std::uint64_t>(grid), tiles);
+        EXPECT_LE(GcmPass::tiles_at_once(tiles, false, grid), all);
+    }
+}
+
 TEST(GcmPass, HasRowsByLengths) {
     const DeviceLimits device = limits_of(132, 227 << 10, 90);
     // If there are few messages, each needs several rows to occupy all multiprocessors. Many messages do not.

@@ -29,10 +29,17 @@ __device__ inline std::uint32_t find_group(const Params& p, std::uint64_t at) {
 }
 
 /// Like find_in(), but searches from `group`, which begins at or before `at`.
-template <std::uint64_t BatchGroup::*First>
-__device__ __forceinline__ std::uint32_t walk_to_group(const BatchParams& p, std::uint32_t group, std::uint64_t at) {
+template <std::uint64_t BatchGroup::*First, typename Params>
+__device__ __forceinline__ std::uint32_t walk_to_group(const Params& p, std::uint32_t group, std::uint64_t at) {
     while (group + 1 < p.group_count && p.groups[group + 1].*First <= at) ++group;
     return group;
+}
+
+/// Returns a value that is the same in all lanes of the warp, in a way that the compiler recognizes: it then keeps the
+/// value, and parameters that it loads with it, in uniform registers.
+template <typename T>
+__device__ __forceinline__ T same_in_warp(T value) {
+    return __shfl_sync(full_warp, value, 0);
 }
 
 /// Round keys that are the same for all messages: constant-bank operands.

@@ -157,9 +157,11 @@ struct GcmBatchParams {
 
 /// Consecutive messages under the same key, longest first.
 struct KeyRun {
-    std::uint64_t first, messages;  ///< number of the first message, and count of messages
-    std::uint32_t first_tile;       ///< number of tiles in the launch's earlier runs
-    const uint4* key;               ///< slot
+    std::uint64_t first = 0, messages = 0;      ///< number of the first message, and count of messages
+    std::uint64_t first_unit = 0;               ///< only for gcm_windows.cu: number of units in the earlier runs
+    std::uint32_t first_tile = 0;               ///< number of tiles in the earlier runs
+    std::uint32_t first_group = 0, groups = 0;  ///< only for passes: number of the first group, and count of groups
+    const uint4* key = nullptr;                 ///< slot
 };
 
 /// GHASH and tags of messages under one key or a few keys (ghash_messages.cu).
@@ -173,15 +175,30 @@ struct GcmRowsParams {
     FieldElement powers[HashKey::count];  ///< H^1 …
 };
 
-/// GCM of messages under one key in one pass (gcm_pass.cu).
-struct GcmPassParams {
-    BatchParams batch;        ///< the kernel does not use units
+/// The rows of messages in gcm_pass.cu.
+struct PassRows {
     std::uint32_t log_rows;   ///< log2 of the rows of a message
     std::uint32_t aad_steps;  ///< number of steps for the longest associated data
+    std::uint32_t weighted;   ///< nonzero: rows have weights
+};
+
+/// GCM of messages under one key in one pass (gcm_pass.cu).
+struct GcmPassParams {
+    BatchParams batch;  ///< the kernel does not use units
+    PassRows rows;
     std::uint32_t tiles;
-    std::uint32_t weighted;                ///< nonzero: rows have weights
     FieldElement powers[HashKey::count];   ///< contents of the slots; in each slot the lowest exponent is first
     FieldElement weights[HashKey::count];  ///< H^0, H^-1 …
+};
+
+/// The same under a few keys. Run i uses key i.
+struct GcmPassKeysParams {
+    BatchParams batch;
+    PassRows rows;
+    std::uint32_t tiles, tiles_at_once;  ///< of all runs; consecutive tiles of a thread block
+    std::uint32_t run_count;
+    const KeyRun* runs;
+    const FieldElement* factors;  ///< GcmPass::factors for each run
 };
 
 /// Powers of H for gcm_windows.cu.
@@ -205,6 +222,30 @@ struct GcmWindowsParams {
     uint4* pads;        ///< E(J0) of every message
     std::uint32_t decrypts;
     GcmWindowWeights weights;
+};
+
+/// The same under a few keys. Run i uses key i.
+struct GcmWindowsKeysParams {
+    BatchParams batch;
+    WindowsSum* sums;
+    uint4* pads;
+    std::uint32_t decrypts;
+    std::uint32_t run_count;
+    const KeyRun* runs;
+    const GcmWindowWeights* weights;  ///< for each run
+};
+
+/// Computes the powers of H for runs: GcmPass::factors or a GcmWindowWeights for each.
+struct RunFactorsParams {
+    const KeyRun* runs;
+    std::uint32_t run_count;
+    std::uint32_t count;    ///< powers of a run
+    std::uint32_t bits;     ///< of the greatest exponent that is needed
+    std::uint32_t windows;  ///< nonzero: for gcm_windows.cu
+    PassRows rows;          ///< for gcm_pass.cu
+    std::uint32_t after;    ///< for gcm_pass.cu without weights: positions after the lengths
+    FieldElement* factors;
+    FieldElement inverses[FewKeys::most];  ///< 1 / H for each run
 };
 
 /// Wipes the outputs of messages whose `failed` byte is set. Units are the windows of GcmWindows.

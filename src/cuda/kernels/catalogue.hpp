@@ -111,6 +111,11 @@ Kernel<GcmPassParams> gcm_pass_kernel_for(int rounds, Direction direction);
 /// the tags.
 Kernel<GcmWindowsParams> gcm_windows_kernel_for(int rounds, Direction direction, bool aligned);
 Kernel<GcmWindowsParams> gcm_settle_windows_kernel_for();
+/// The same under a few keys, after the kernel that computes the powers of H.
+Kernel<RunFactorsParams> gcm_run_factors_kernel_for();
+Kernel<GcmPassKeysParams, FewKeys> gcm_pass_keys_kernel_for(int rounds, Direction direction);
+Kernel<GcmWindowsKeysParams, FewKeys> gcm_windows_keys_kernel_for(int rounds, Direction direction, bool aligned);
+Kernel<GcmWindowsKeysParams> gcm_settle_windows_keys_kernel_for();
 /// Wipes the outputs of messages whose `failed` byte is set, after a pass.
 Kernel<WipeFailedParams> wipe_failed_kernel_for();
 Kernel<GcmBatchParams> gcm_finish_kernel_for();

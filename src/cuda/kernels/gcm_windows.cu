@@ -1,5 +1,5 @@
-// GCM of long messages under one key in one pass over the texts: like gcm_long.cu, but for many messages, each with its
-// own nonce, length and associated data.
+// GCM of long messages under one key or a few keys in one pass over the texts: like gcm_long.cu, but for many messages,
+// each with its own nonce, length and associated data.
 //
 // Windows. The blocks of a message are its associated data, its text and the block of lengths. The counters of the text
 // determine windows of 256 blocks: block n of the text has counter n + 2. The windows of all messages form one
@@ -18,11 +18,16 @@
 // blocks of a row. The powers omit this term, and a weight for each row corrects for it. The first block of a chunk is
 // therefore multiplied by H^(256 * chunk), and the digest of the preceding chunk is added to this block first (Horner's
 // rule). A last product with a power of 1 / H corrects for the positions after the lengths.
+//
+// Several keys. A thread block processes an equal share of the sequence, which is sorted by key. Its groups share the
+// windows of each key equally, and the thread block replaces the powers when it reaches the next key. gcm_pass.cu
+// describes the round keys.
 #include "cuda/kernels/batch_message.cuh"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/ctr.cuh"
 #include "cuda/kernels/gcm_edges.cuh"
 #include "cuda/kernels/ghash_mma.cuh"
+#include "cuda/kernels/notice.cuh"
 #include "cuda/tuning/batch_gcm.hpp"
 
 namespace warpaes::cuda {
@@ -75,12 +80,19 @@ __device__ __forceinline__ void store_half(std::uint8_t* p, uint4 block, unsigne
     if (half == 1 || lane != 0) store_block(p - past, block_from(before, block, unsigned{block_bytes} - past), 16);
 }
 
+/// Consecutive windows of a group of warps, in messages under the same key.
+struct WindowsShare {
+    const BatchGroup* groups;  ///< of the key's messages
+    std::uint32_t group_count;
+    std::uint64_t begin, end;
+};
+
 /// Finds the part that begins at window `at` of the launch and ends at `stop`, or earlier with its message. `group` is
 /// the number of a group that begins at or before `at`, and is set to the number of the message's group.
-__device__ __forceinline__ void find_part(const BatchParams& batch, volatile WindowsPart& part, std::uint32_t& group,
+__device__ __forceinline__ void find_part(const WindowsShare& share, volatile WindowsPart& part, std::uint32_t& group,
                                           std::uint64_t at, std::uint64_t stop) {
-    group = walk_to_group<&BatchGroup::first_unit>(batch, group, at);
-    const BatchGroup& its = batch.groups[group];
+    group = walk_to_group<&BatchGroup::first_unit>(share, group, at);
+    const BatchGroup& its = share.groups[group];
     const auto windows = static_cast<std::uint32_t>(GcmWindows::windows_of(its.length, its.aad_length));
     const auto of_group = static_cast<std::uint32_t>(at - its.first_unit);
     const std::uint32_t first = of_group % windows;
@@ -99,27 +111,38 @@ __device__ __forceinline__ void find_part(const BatchParams& batch, volatile Win
     __syncwarp();
 }
 
-template <int Rounds, bool Encrypts, bool Aligned>
-__global__ void __launch_bounds__(GcmWindows::threads, 1)
-    gcm_windows_kernel(const __grid_constant__ GcmWindowsParams p) {
+/// Where a warp keeps its part, after the tables and the powers in shared memory.
+template <typename H>
+__device__ __forceinline__ volatile WindowsPart& part_of_warp() {
     using G = GcmWindows;
-    using H = Powers<G::slots, has_wide_mma>;
-    const SharedTables<G::tables> tables;
-    const H powers(table_bytes<G::tables>);
-    const unsigned of_block = threadIdx.x / warp_lanes, warp = of_block % G::together, lane = lane_id(), q = lane % 4;
-    volatile WindowsPart& part = *reinterpret_cast<volatile WindowsPart*>(
-        shared(shared_apart() + table_bytes<G::tables> + G::slots * H::slot_bytes + of_block * G::part_bytes));
-    const std::uint32_t* const k = p.batch.round_keys;
-    powers.fill(p.weights.powers);
-    tables.fill(te0_table);  // ends with a barrier
+    return *reinterpret_cast<volatile WindowsPart*>(shared(
+        shared_apart() + table_bytes<G::tables> + G::slots * H::slot_bytes + threadIdx.x / warp_lanes * G::part_bytes));
+}
 
-    const std::uint64_t shares = std::uint64_t{gridDim.x} * G::groups;
-    const std::uint64_t share = of_block / G::together * std::uint64_t{gridDim.x} + blockIdx.x;
-    const std::uint64_t stop = p.batch.units * (share + 1) / shares;
-    std::uint64_t at = p.batch.units * share / shares;
-    std::uint32_t group = at < stop ? find_group<&BatchGroup::first_unit>(p.batch, at) : 0;
-    for (; at < stop; at = part.next) {
-        find_part(p.batch, part, group, at, stop);
+/// The round keys of a thread block: of the only key, or of one of a few keys. round_keys() must be called by all lanes
+/// of a warp together.
+struct OnlyKey {
+    const std::uint32_t* words;
+    __device__ __forceinline__ const std::uint32_t* round_keys() const { return words; }
+};
+struct OneOfFewKeys {
+    const FewKeys& keys;
+    std::uint32_t number;
+    __device__ __forceinline__ const std::uint32_t* round_keys() const { return keys.words[same_in_warp(number)]; }
+};
+
+/// `powers` have been filled.
+template <int Rounds, bool Encrypts, bool Aligned, typename Key, typename Tables, typename H>
+__device__ __forceinline__ void process_windows(const WindowsShare& share, const Key& key,
+                                                const GcmWindowWeights& weights, WindowsSum* sums, uint4* pads,
+                                                const Tables& tables, const H& powers) {
+    using G = GcmWindows;
+    const unsigned of_block = threadIdx.x / warp_lanes, warp = of_block % G::together, lane = lane_id(), q = lane % 4;
+    volatile WindowsPart& part = part_of_warp<H>();
+    std::uint64_t at = share.begin;
+    std::uint32_t group = at < share.end ? find_group<&BatchGroup::first_unit>(share, at) : 0;
+    for (; at < share.end; at = part.next) {
+        find_part(share, part, group, at, share.end);
         // The number of this warp's first block in the window; negative before the text.
         int first = static_cast<int>(((part.blocks + 2) / G::window + 1 - part.behind - part.count) * G::window - 2 +
                                      2 * warp_lanes * warp);
@@ -140,6 +163,7 @@ __global__ void __launch_bounds__(GcmWindows::threads, 1)
             const std::uint32_t g = static_cast<std::uint32_t>(first + 2) / G::window;
             const bool begins = left + 1 == part.count;
             if (begins || g % 256 == 0) {
+                const std::uint32_t* const k = key.round_keys();
                 const BatchMessage m = part.message();
                 const std::uint32_t j = 2 * warp_lanes * warp + lane;
                 prefix.set(tables, nonce_block(*m.group, m.index, g / 256 << 16), k);
@@ -147,8 +171,10 @@ __global__ void __launch_bounds__(GcmWindows::threads, 1)
                 a[1] = prefix.a(tables, j + warp_lanes, k);
             }
             uint4 hashed[2];
-            // The neighbours of these blocks also belong to the text, so load_inner_block() may read them.
-            if (first > 0 && static_cast<std::uint32_t>(first) + 2 * warp_lanes < part.whole) {
+            // The neighbours of these blocks also belong to the text, so load_inner_block() may read them. After a
+            // vote, all lanes are known to be here, and round keys can be in uniform registers.
+            if (__all_sync(full_warp, first > 0 && static_cast<std::uint32_t>(first) + 2 * warp_lanes < part.whole)) {
+                const std::uint32_t* const k = key.round_keys();
                 uint4 text[2];
 #pragma unroll
                 for (unsigned i = 0; i < 2; ++i) {
@@ -172,6 +198,7 @@ __global__ void __launch_bounds__(GcmWindows::threads, 1)
                     if (Encrypts && i == 1) hashed[1] = result;
                 }
             } else {
+                const std::uint32_t* const k = key.round_keys();
                 const uint4 b = prefix.b(tables, g % 256, k);
 #pragma unroll 1
                 for (unsigned i = 0; i < 2; ++i) {
@@ -185,7 +212,7 @@ __global__ void __launch_bounds__(GcmWindows::threads, 1)
                                            : edge_at(m, number, part.blocks);
                     if (__any_sync(full_warp, is_text || number == -1)) {
                         uint4 result = rounds_from<false, Rounds, 3>(tables, (i == 0 ? a[0] : a[1]) ^ b, k);
-                        if (number == -1) *part.pad_in(p.pads) = result;  // E(J0)
+                        if (number == -1) *part.pad_in(pads) = result;  // E(J0)
                         result = result ^ here;
                         if (is_whole) {
                             store_block(out + shift, result, alignment);
@@ -211,21 +238,65 @@ __global__ void __launch_bounds__(GcmWindows::threads, 1)
             powers.multiply(counts, hashed[1], slot - 1, true);
             powers.end();
         }
-        FieldElement sum = product_by_four(element_of(counts.digest(q)), p.weights.rows[8 * warp + lane / 4]);
+        FieldElement sum = product_by_four(element_of(counts.digest(q)), weights.rows[8 * warp + lane / 4]);
         for (unsigned lanes = 4; lanes < warp_lanes; lanes *= 2) {
             sum = sum ^ shuffle_xor(sum, static_cast<int>(lanes));
         }
         std::uint32_t behind = part.behind;
         for (unsigned digit = 0; behind != 0; ++digit, behind /= G::radix) {
-            if (behind % G::radix != 0) sum = product_by_four(sum, p.weights.windows[digit][behind % G::radix]);
+            if (behind % G::radix != 0) sum = product_by_four(sum, weights.windows[digit][behind % G::radix]);
         }
-        if (lane == 0) add_to(part.sum_in(p.sums), sum);
+        if (lane == 0) add_to(part.sum_in(sums), sum);
     }
 }
 
-/// Four lanes compute the tag of each message, and store or compare it.
-__global__ void __launch_bounds__(ThreadEach::threads)
-    gcm_settle_windows_kernel(const __grid_constant__ GcmWindowsParams p) {
+template <int Rounds, bool Encrypts, bool Aligned>
+__global__ void __launch_bounds__(GcmWindows::threads, 1)
+    gcm_windows_kernel(const __grid_constant__ GcmWindowsParams p) {
+    using G = GcmWindows;
+    const SharedTables<G::tables> tables;
+    const Powers<G::slots, has_wide_mma> powers(table_bytes<G::tables>);
+    powers.fill(p.weights.powers);
+    tables.fill(te0_table);  // ends with a barrier
+
+    const std::uint64_t shares = std::uint64_t{gridDim.x} * G::groups;
+    const std::uint64_t share = threadIdx.x / warp_lanes / G::together * std::uint64_t{gridDim.x} + blockIdx.x;
+    process_windows<Rounds, Encrypts, Aligned>(
+        {p.batch.groups, p.batch.group_count, p.batch.units * share / shares, p.batch.units * (share + 1) / shares},
+        OnlyKey{p.batch.round_keys}, p.weights, p.sums, p.pads, tables, powers);
+}
+
+template <int Rounds, bool Encrypts, bool Aligned>
+__global__ void __launch_bounds__(GcmWindows::threads, 1)
+    gcm_windows_keys_kernel(const __grid_constant__ GcmWindowsKeysParams p, const __grid_constant__ FewKeys keys) {
+    using G = GcmWindows;
+    const SharedTables<G::tables> tables;
+    const Powers<G::slots, has_wide_mma> powers(table_bytes<G::tables>);
+    tables.fill(te0_table);
+    wait_for_kernel_before();  // which computes the powers
+    const std::uint64_t part = threadIdx.x / warp_lanes / G::together;
+    const std::uint64_t stop = p.batch.units * (blockIdx.x + 1) / gridDim.x;
+    std::uint64_t at = p.batch.units * blockIdx.x / gridDim.x;
+    if (at >= stop) return;
+    for (std::uint32_t run = find_in<&KeyRun::first_unit>(p.runs, p.run_count, at); at < stop; ++run) {
+        const std::uint64_t next = run + 1 < p.run_count ? p.runs[run + 1].first_unit : p.batch.units;
+        const std::uint64_t count = (next < stop ? next : stop) - at;
+        const GcmWindowWeights& weights = p.weights[run];
+        __syncthreads();  // all warps have used the previous powers
+        powers.fill(weights.powers);
+        __syncthreads();
+        const KeyRun& its = p.runs[run];
+        process_windows<Rounds, Encrypts, Aligned>({p.batch.groups + its.first_group, its.groups,
+                                                    at + count * part / G::groups, at + count * (part + 1) / G::groups},
+                                                   OneOfFewKeys{keys, run}, weights, p.sums, p.pads, tables, powers);
+        at += count;
+    }
+}
+
+/// Four lanes compute the tag of each message, and store or compare it. `weights_of(number)` returns the powers for a
+/// message's key.
+template <typename Params, typename WeightsOf>
+__device__ __forceinline__ void settle_windows(const Params& p, const WeightsOf& weights_of) {
     const std::uint64_t lanes = global_threads();
     // All lanes of a warp take part in the products.
     for (std::uint64_t at = global_thread(); at - lane_id() < 4 * p.batch.messages; at += lanes) {
@@ -233,11 +304,24 @@ __global__ void __launch_bounds__(ThreadEach::threads)
         const std::uint64_t number = present ? at / 4 : p.batch.messages - 1;
         const BatchMessage m(p.batch, number);
         FieldElement sum{p.sums[number].high, p.sums[number].low};
+        const GcmWindowWeights& weights = weights_of(number);
         const std::uint32_t after =
             GcmWindows::window - 1 - static_cast<std::uint32_t>(blocks_of(m.group->length) + 2) % GcmWindows::window;
-        sum = product_by_four(product_by_four(sum, p.weights.after[0][after % 16]), p.weights.after[1][after / 16]);
+        sum = product_by_four(product_by_four(sum, weights.after[0][after % 16]), weights.after[1][after / 16]);
         if (present && at % 4 == 0) (void)settle_tag(m, block_of(sum) ^ p.pads[number], p.decrypts != 0);
     }
+}
+
+__global__ void __launch_bounds__(ThreadEach::threads)
+    gcm_settle_windows_kernel(const __grid_constant__ GcmWindowsParams p) {
+    settle_windows(p, [&](std::uint64_t) -> const GcmWindowWeights& { return p.weights; });
+}
+
+__global__ void __launch_bounds__(ThreadEach::threads)
+    gcm_settle_windows_keys_kernel(const __grid_constant__ GcmWindowsKeysParams p) {
+    settle_windows(p, [&](std::uint64_t number) -> const GcmWindowWeights& {
+        return p.weights[find_in<&KeyRun::first>(p.runs, p.run_count, number)];
+    });
 }
 
 }  // namespace
@@ -246,12 +330,28 @@ Kernel<GcmWindowsParams> gcm_settle_windows_kernel_for() {
     return &gcm_settle_windows_kernel;
 }
 
+Kernel<GcmWindowsKeysParams> gcm_settle_windows_keys_kernel_for() {
+    return &gcm_settle_windows_keys_kernel;
+}
+
 Kernel<GcmWindowsParams> gcm_windows_kernel_for(int rounds, Direction direction, bool aligned) {
     const bool encrypts = direction == Direction::encrypt;
     return with_rounds(rounds, [&]<int Rounds>() -> Kernel<GcmWindowsParams> {
         if (aligned)
             return encrypts ? &gcm_windows_kernel<Rounds, true, true> : &gcm_windows_kernel<Rounds, false, true>;
         return encrypts ? &gcm_windows_kernel<Rounds, true, false> : &gcm_windows_kernel<Rounds, false, false>;
+    });
+}
+
+Kernel<GcmWindowsKeysParams, FewKeys> gcm_windows_keys_kernel_for(int rounds, Direction direction, bool aligned) {
+    const bool encrypts = direction == Direction::encrypt;
+    return with_rounds(rounds, [&]<int Rounds>() -> Kernel<GcmWindowsKeysParams, FewKeys> {
+        if (aligned) {
+            return encrypts ? &gcm_windows_keys_kernel<Rounds, true, true>
+                            : &gcm_windows_keys_kernel<Rounds, false, true>;
+        }
+        return encrypts ? &gcm_windows_keys_kernel<Rounds, true, false>
+                        : &gcm_windows_keys_kernel<Rounds, false, false>;
     });
 }
 

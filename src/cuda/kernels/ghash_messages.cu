@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(GcmRows::threads, GcmRows::blocks_each)
     std::uint32_t tile = blockIdx.x * p.tiles_at_once, run = 0;
     unsigned next_pad = 0;
     const auto loader_of_tile = [&] {
-        KeyRun its{p.batch.first, p.batch.end - p.batch.first, 0, nullptr};
+        KeyRun its{.first = p.batch.first, .messages = p.batch.end - p.batch.first};
         if (p.runs != nullptr) {
             if (run + 1 < p.run_count && p.runs[run + 1].first_tile <= tile) {
                 run = find_in<&KeyRun::first_tile>(p.runs, p.run_count, tile);

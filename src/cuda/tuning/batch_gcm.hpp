@@ -119,6 +119,8 @@ struct GcmPassWork {
     bool equal = true;                       ///< all texts have the same length
     bool equal_ends = true;                  ///< the lengths of all texts are equal modulo four
     bool aligned = true;                     ///< all texts are aligned to 16 bytes
+    std::uint64_t keys = 1;
+    bool decrypts = false;
 
     /// Adds `count` messages with texts of `text` blocks.
     constexpr void add(std::uint64_t count, std::uint64_t text, std::uint64_t aad_blocks) {
@@ -136,10 +138,11 @@ struct GcmPassShape {
     std::uint32_t log_rows = 0;   ///< log2 of the rows of a message
     std::uint32_t aad_steps = 0;  ///< steps for the longest associated data
     bool weighted = true;         ///< rows have weights; otherwise the powers account for positions after the text
+    bool equal = true;            ///< as GcmPassWork::equal
     double time = 0;              ///< estimated time, in steps of all warps
 };
 
-/// GCM of many messages under one key in one pass (gcm_pass.cu), with wide_mma.
+/// GCM of many messages under one key or a few keys in one pass (gcm_pass.cu), with wide_mma.
 struct GcmPass {
     static constexpr int threads = 512;
     static constexpr unsigned warps = threads / 32;
@@ -149,8 +152,11 @@ struct GcmPass {
     static constexpr int tables = 4;
     static constexpr std::uint64_t most_blocks = 1 << 16;  ///< maximum length of a message
     static constexpr std::uint32_t most_log_rows = 3;
+    static constexpr unsigned factors = 2 * HashKey::count;  ///< for each of several keys: powers and weights
     /// The costs of a tile, of its weights, and of a step without text, in steps; and a factor for unaligned texts.
     static constexpr double tile_cost = 0.6, weights_cost = 0.6, edge_cost = 0.3, unaligned = 1.45;
+    /// The cost of several keys, in steps: the kernel that computes their powers of H, and the next key's matrices.
+    static constexpr double keys_cost = 6.5;
     static constexpr std::size_t shared_bytes() {
         return tables * table_bytes_each + slots * 4096 + warps * 32 * block_bytes;
     }
@@ -169,19 +175,28 @@ struct GcmPass {
         return {static_cast<int>(std::min(tiles, static_cast<std::uint64_t>(device.multiprocessors))), threads,
                 shared_bytes(), tables};
     }
+    /// The number of consecutive tiles that a thread block processes under several keys: an equal share, or less if the
+    /// lengths of messages differ.
+    static constexpr std::uint64_t turns = 8;
+    static constexpr std::uint32_t tiles_at_once(std::uint64_t tiles, bool equal, int grid) {
+        const std::uint64_t parts = static_cast<std::uint64_t>(grid) * (equal ? 1 : turns);
+        return static_cast<std::uint32_t>((tiles + parts - 1) / parts);
+    }
     static constexpr GcmPassShape shape_with(const DeviceLimits& device, const GcmPassWork& work,
                                              std::uint32_t log_rows) {
         const std::uint64_t step = std::uint64_t{4} << log_rows;
         GcmPassShape shape;
         shape.log_rows = log_rows;
         shape.aad_steps = static_cast<std::uint32_t>((work.aad + step - 1) / step);
+        shape.equal = work.equal;
         shape.weighted = log_rows != 0 || !work.equal_ends || shape.aad_steps + work.longest / step + 1 > slots;
         const auto cost = [&](double blocks) {
             return blocks / static_cast<double>(step) + (shape.aad_steps + 1) * edge_cost + tile_cost +
                    (shape.weighted ? weights_cost : 0);
         };
         const auto multiprocessors = static_cast<std::uint64_t>(device.multiprocessors);
-        const std::uint64_t tiles = tiles_of(work.messages, log_rows);
+        // As if every key had the same number of messages.
+        const std::uint64_t tiles = work.keys * tiles_of((work.messages + work.keys - 1) / work.keys, log_rows);
         const double longest = cost(static_cast<double>((work.longest + step - 1) / step * step));
         const double average = cost(static_cast<double>(work.blocks) / static_cast<double>(work.messages));
         shape.time =
@@ -190,6 +205,7 @@ struct GcmPass {
                 : std::max(static_cast<double>(tiles) / static_cast<double>(multiprocessors) * average + average / 2,
                            longest);
         if (!work.aligned) shape.time *= unaligned;
+        if (work.keys > 1) shape.time += keys_cost;
         return shape;
     }
     /// Returns the fastest shape, or none if a message is too long.
@@ -204,7 +220,7 @@ struct GcmPass {
     }
 };
 
-/// GCM of long messages under one key in one pass (gcm_windows.cu), with wide_mma.
+/// GCM of long messages under one key or a few keys in one pass (gcm_windows.cu), with wide_mma.
 struct GcmWindows {
     static constexpr int threads = 512;
     static constexpr unsigned together = 4;                               ///< warps that execute wide_mma together
@@ -238,27 +254,48 @@ struct GcmWindows {
         const double windows = static_cast<double>(work.blocks + work.messages * (3 + work.aad)) / window;
         const double time =
             (windows * window_cost + static_cast<double>(work.messages) * message_cost) / all_groups + fixed_cost;
-        return work.aligned ? time : unaligned * time;
+        return (work.aligned ? time : unaligned * time) + (work.keys > 1 ? GcmPass::keys_cost : 0);
     }
 };
 
-/// How a batch of GCM under one key is processed.
+/// The kernel that computes powers of H for several keys (gcm_factors.cu).
+struct GcmFactors {
+    static constexpr unsigned threads = 64;
+    static constexpr unsigned most_bits = 27, negative_bits = 8;  ///< of exponents
+    static_assert((GcmWindows::window * (GcmWindows::most_windows - 1)) >> most_bits == 0);
+
+    /// Thread blocks of a key.
+    static constexpr std::uint32_t parts(std::uint32_t count) { return (count + threads - 1) / threads; }
+    static constexpr LaunchShape shape(std::uint32_t keys, std::uint32_t count) {
+        return {static_cast<int>(keys * parts(count)), static_cast<int>(threads),
+                (most_bits + negative_bits) * block_bytes};
+    }
+};
+
+/// How a batch of GCM under one key or a few keys is processed.
 struct GcmOnePass {
     static constexpr std::uint64_t most_aad = 1024, most_bytes = 1 << 30;
 #if defined(WARPAES_SIMT)
-    static constexpr std::uint64_t least_blocks = 256;  // which the simulated GPU processes in reasonable time
+    static constexpr std::uint64_t least_blocks = 256, least_blocks_of_group = 2;  // which the simulated GPU processes
+                                                                                   // in reasonable time
     static constexpr double several_kernels_fixed = 1e6;
 #else
     static constexpr std::uint64_t least_blocks = 32768;  ///< minimum for all texts of the batch together
-    static constexpr double several_kernels_fixed = 17;   ///< fixed part of the time of several kernels, in steps
+    /// The amount of text per group from which sorting groups by key is worthwhile. Sorting costs the host about 60 ns
+    /// per group.
+    static constexpr std::uint64_t least_blocks_of_group = 8192;
+    static constexpr double several_kernels_fixed = 17;  ///< fixed part of the time of several kernels, in steps
 #endif
     /// The other part of the time of several kernels, as a multiple of the steps that the text fills. It depends on the
     /// average length of the messages in blocks and, for long messages, on whether they have the same length.
-    static constexpr std::uint64_t short_blocks = 64, long_blocks = 256;
+    static constexpr std::uint64_t short_blocks = 64, long_blocks = 256, long_keys_blocks = 1024;
     static constexpr double several_kernels_short = 1.4, several_kernels = 1.05, several_kernels_long = 1.0,
-                            several_kernels_unequal = 1.25, several_kernels_unaligned = 1.4;
+                            several_kernels_unequal = 1.25, several_kernels_unaligned = 1.4, several_kernels_keys = 1.2;
 
     static_assert(GcmWindows::windows_of(most_bytes, most_aad) <= GcmWindows::most_windows);
+    static constexpr bool sorts(std::uint64_t blocks, std::uint64_t groups) {
+        return blocks >= least_blocks_of_group * groups;
+    }
     static constexpr bool fits(std::uint64_t bytes, std::uint64_t aad, std::size_t iv_bytes) {
         return bytes <= most_bytes && aad <= most_aad && iv_bytes == gcm_nonce_bytes;
     }
@@ -277,9 +314,14 @@ struct GcmOnePass {
                               : work.blocks < long_blocks * work.messages ? several_kernels
                               : work.equal                                ? several_kernels_long
                                                                           : several_kernels_unequal;
-        double least = (work.aligned ? 1 : several_kernels_unaligned) * factor * steps + several_kernels_fixed;
+        double least = (work.aligned ? 1 : several_kernels_unaligned) * (work.keys > 1 ? several_kernels_keys : 1) *
+                           factor * steps +
+                       several_kernels_fixed;
         GcmOnePass best;
-        if (const auto pass = GcmPass::choose(device, work); pass && pass->time <= least) {
+        // Under several keys, GcmPass is not faster for other messages (H200, 2026-11).
+        const bool may_pass = work.keys == 1 || work.blocks <= short_blocks * work.messages ||
+                              (!work.decrypts && work.blocks >= long_keys_blocks * work.messages);
+        if (const auto pass = GcmPass::choose(device, work); pass && may_pass && pass->time <= least) {
             best = {Kernels::pass, *pass, work.aligned};
             least = pass->time;
         }
