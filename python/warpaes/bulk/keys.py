@@ -381,7 +381,7 @@ def is_record(found: Any) -> bool:
         base64.b64decode(found["wrapped"], validate=True)
     except ValueError:
         return False
-    return found["key_id"].isascii()  # half of a surrogate pair cannot be encoded
+    return str(found["key_id"]).isascii()  # half of a surrogate pair cannot be encoded
 
 
 def record_name(key_id: str) -> str:
