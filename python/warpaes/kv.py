@@ -164,8 +164,10 @@ class Blocks:
         Raises:
             ValueError: ``data`` cannot be divided into blocks of equal length, or a name is invalid.
             Error: A tenant's key has reached the limit of encryptions.
+            RuntimeError: The stream is being captured. Each replay of the graph would use the same IVs.
         """
         source, target, size = self._operands(data, out, len(names))
+        _refuse_capture(stream, source)
         bound, ciphers = [name.associated_data() for name in names], self._encrypting(names)
         ivs = os.urandom(IV_BYTES * len(names))
         with _on(stream, source):
@@ -230,10 +232,11 @@ class Blocks:
             The seals.
 
         Raises:
-            ValueError: For the same reasons as ``encrypt``. ``data`` is unchanged.
+            ValueError, Error, RuntimeError: For the same reasons as ``encrypt``. ``data`` is unchanged.
         """
         source, target = _on_device(data, "data"), _on_device(host, "host")
         count, size = len(names), _copied_bytes(source, target, len(names))
+        _refuse_capture(None, source)
         bound, ciphers = [name.associated_data() for name in names], self._encrypting(names)
         ivs = os.urandom(IV_BYTES * count)
         tags = torch.empty(TAG_BYTES * count, dtype=torch.uint8, device=source.device)
@@ -376,6 +379,12 @@ def _int32(data: Tensor) -> Tensor:
 def _check_count(seals: Seals, names: Sequence[ObjectName]) -> None:
     if len(seals) != len(names):
         raise ValueError(f"seals: {len(seals)} seals do not match {len(names)} blocks")
+
+
+def _refuse_capture(stream: Any, data: Tensor) -> None:
+    with _on(stream, data):
+        if data.is_cuda and torch.cuda.is_current_stream_capturing():
+            raise RuntimeError("stream: is being captured; each replay of the graph would encrypt under the same IVs")
 
 
 def _on(stream: Any, data: Tensor) -> Any:

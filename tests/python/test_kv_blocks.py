@@ -330,6 +330,22 @@ class Blocks(unittest.TestCase):
             self.blocks.store(data, [*self.names[:3], self.names[3]._replace(kv_rank=2**63)], host)
         self.assertEqual((self.content(data), self.content(host)), (text(4000), bytes(4000)))
 
+    def test_a_graph_would_repeat_the_ivs(self) -> None:
+        data, host = self.tensor(text(4000), "cuda"), self.tensor(bytes(4000), "cpu")
+        sealed = self.tensor(text(4000), "cuda")
+        seals = self.blocks.store(sealed, self.names, host)
+        with unittest.mock.patch.object(
+            fake_torch.sys.modules["torch"].cuda, "is_current_stream_capturing", lambda: True
+        ):
+            for call in (
+                lambda: self.blocks.store(data, self.names, host),
+                lambda: self.blocks.encrypt(data, self.names),
+                lambda: self.blocks.encrypt(data, self.names, stream=fake_torch.Stream(1)),
+            ):
+                self.assertRaisesRegex(RuntimeError, "same IVs", call)
+            self.assertEqual(self.content(data), text(4000))
+            self.assertEqual(self.statuses(self.blocks.decrypt(sealed, seals, self.names)), [0] * 4)
+
     def test_in_host_memory(self) -> None:
         data, host = self.tensor(text(4000), "cpu"), self.tensor(bytes(4000), "cpu")
         seals = self.blocks.store(data, self.names, host)
