@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .._fork_lock import ForkLock
 from .._native import Keyset
 from ..exceptions import FormatError
 from ..safetensors import safe_open
@@ -23,7 +24,7 @@ class _Opener:
 
     def __init__(self, keys: Keyset | str, root: str | os.PathLike[str] | None = None, reader: str = "threads") -> None:
         self._keys, self._reader = keys, reader
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._folders: dict[str, Folder] = {}
         self._opened = False
         self._root = None if root is None else os.path.abspath(os.fspath(root))
