@@ -13,7 +13,7 @@ GridBuffers::GridBuffers(warpaes_engine* engine, warpaes_memory memory, int devi
         void* its = nullptr;
         check(warpaes_alloc(engine, memory, device, bytes, &its));
         *p = static_cast<unsigned char*>(its);
-        // Writes to every page before a measurement begins.
+        // Touch every page now, so that page faults do not count in the measurement.
         for (std::size_t at = 0; at < bytes; at += pattern.size()) {
             check(warpaes_copy(engine, *p + at, pattern.data(), std::min(pattern.size(), bytes - at)));
         }

@@ -190,7 +190,7 @@ def row_of(kind: str, size: int, decoded: int, seconds: dict[str, dict[str, list
 def main() -> int:
     """Measure each kind of file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--gib", type=float, default=1.0, help="size of the table in memory (default 1)")
+    parser.add_argument("--gib", type=float, default=1.0, help="size of the table in memory, in GiB (default 1)")
     parser.add_argument("--times", type=int, default=7, help="samples of each path (default 7)")
     parser.add_argument(
         "--output", type=Path, default=ROOT / "bench/results/parquet_cudf", help="folder for the record"

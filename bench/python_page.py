@@ -47,8 +47,8 @@ def figures(record: dict) -> str:
             about += (
                 '. The column "by all cores" shows reads with `os.preadv`, or copies, by one thread per core, into the '
                 'same memory or into large pages. The column "dd" shows `dd bs=1M`, which reads to /dev/null or '
-                "writes. Each of these calls runs twice. Only the second run is measured, because the host of a "
-                "virtual machine may have reclaimed free memory, which would slow down the first run"
+                "writes. For each sample, every call runs twice. Only the second run is measured, because the host of "
+                "a virtual machine may have reclaimed free memory, which would slow down the first run"
             )
         about += "."
     return "\n\n".join([table(names, lines), about + "*", *limits(record["rows"])])
@@ -75,13 +75,14 @@ def limits(rows: list[dict]) -> list[str]:
 def tensors(record: dict) -> str:
     lines = []
     for row in record["rows"]:
+        what = row["what"].replace("torch.ops.warpaes ", "torch.ops.warpaes.")  # records before 2026-11-29
         if "gb_per_s" in row:
-            lines.append([row["what"], human_bytes(row["bytes"]), f"{number(row['gb_per_s'])} GB/s", ""])
+            lines.append([what, human_bytes(row["bytes"]), f"{number(row['gb_per_s'])} GB/s", ""])
         elif "seconds" in row:
-            lines.append([row["what"], human_bytes(row["bytes"]), f"{row['seconds']:.3f} s", ""])
+            lines.append([what, human_bytes(row["bytes"]), f"{row['seconds']:.3f} s", ""])
         else:
             waiting, each = (f"{number(row[name])} µs" for name in ("us_waiting", "us_each"))
-            lines.append([row["what"], human_bytes(row["bytes"]), waiting, each])
+            lines.append([what, human_bytes(row["bytes"]), waiting, each])
     return "\n\n".join(
         [
             "Tensors on a GPU, compared with PyTorch's own operations:",

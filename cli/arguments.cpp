@@ -80,7 +80,8 @@ void remember_arguments(int argc, char** argv) {
 std::vector<std::string> variables_in_arguments() {
     std::vector<std::string> names;
     for (const std::string_view argument : arguments) {
-        // A place can be a whole argument, follow "--kek=", or follow "-k", which other letters can precede.
+        // A place can be a whole argument, or follow an option: after "=" as in "--kek=PLACE", or after the letter of
+        // an option as in "-kPLACE" or "-vkPLACE".
         const std::size_t letters = argument.starts_with("--")  ? std::min(argument.find('=') + 1, argument.size())
                                     : argument.starts_with('-') ? std::min(most_letters + 1, argument.size())
                                                                 : 0;

@@ -272,7 +272,9 @@ Failure FileCrypt::with_hint(warpaes_status status, std::string sentence, bool k
             return {status, fmt::format("does not look encrypted ({})", sentence)};
         }
         sentence +=
-            id ? fmt::format("; the disabled key {} opens it, and `warpaes keys enable KEYSET {}` enables it", *id, *id)
+            id ? fmt::format(
+                     "; the disabled key {} opens the file; enable the key with `warpaes keys enable KEYSET {}`", *id,
+                     *id)
             : status == WARPAES_ERROR_FORMAT ? look.hint
             : task.stored
                 ? "; the file may have been moved within the tree, or --aad may differ from the --aad of the encryption"

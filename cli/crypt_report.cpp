@@ -75,7 +75,10 @@ private:
                                      ends ? "and the end of the file may be missing" : "zeros in the result")) +
                 "\n");
         }
-        if (holes.size() > most) say(fmt::format("and {} more ranges; --json lists all\n", holes.size() - most));
+        if (holes.size() > most) {
+            const std::size_t more = holes.size() - most;
+            say(fmt::format("and {} more range{}; --json lists all ranges\n", more, more == 1 ? "" : "s"));
+        }
     }
 
     [[nodiscard]] std::string name_of(std::size_t i) const {

@@ -19,7 +19,7 @@ struct EncOptions {
     bool one_line = false;  ///< single line of base64; has no effect without base64, as with openssl
     bool no_padding = false;
 
-    // Secrets stay in argv, where they can be overwritten.
+    // key, pass and passphrase point into argv, so that conceal() can overwrite the secrets there.
     char* key = nullptr;
     bool raw = false;  ///< the file of -K contains the key itself, even if it looks like text
     std::optional<std::string> iv;

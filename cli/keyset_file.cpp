@@ -40,9 +40,9 @@ public:
         : path_(path), content_(content), leaf_(std::filesystem::path(path).filename()) {
         const auto folder = std::filesystem::path(path).parent_path();
         folder_ = Descriptor(folder.empty() ? "." : folder.c_str(), O_PATH | O_DIRECTORY);
-        if (folder_.get() < 0) fail(WARPAES_ERROR_WRITE, "create a file next to", path);
+        if (folder_.get() < 0) fail(WARPAES_ERROR_WRITE, "open the folder of", path);
         Descriptor file(create());
-        if (file.get() < 0) fail(WARPAES_ERROR_WRITE, "create a file next to", path);
+        if (file.get() < 0) fail(WARPAES_ERROR_WRITE, "create a temporary file in the folder of", path);
         if (owner != nullptr && !give_to(*owner, file.get())) give_up("keep the owner of", path);
         // An object storage mount stores a file when it is closed, and cannot rename it earlier.
         if (!write(file.get()) || !file.close()) give_up("write", path);

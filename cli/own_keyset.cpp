@@ -98,7 +98,7 @@ std::string build(const std::vector<std::string>& slots) {
     const std::size_t size = (used + longest + 1 + page - 1) / page * page;
     if (size > most_front || slots.size() > most_slots) {
         throw UsageError(
-            fmt::format("--to: a file has room for at most {} encrypted keysets of {} bytes in total; give fewer keys",
+            fmt::format("--to: a file can contain at most {} encrypted keysets, {} bytes in total; give fewer keys",
                         most_slots, most_front));
     }
     std::string text = fmt::format("{}{:0{}}\n", own_mark, size, digits);

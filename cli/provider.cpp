@@ -128,6 +128,11 @@ std::string folder_of_openssl(const char* which) {
     return text.substr(first + 1, last - first - 1);
 }
 
+/// Returns the command that removes the block which `install` wrote.
+std::string removal(const ProviderOptions& options) {
+    return "warpaes provider remove" + (options.config.empty() ? "" : " --config '" + one_line(options.config) + "'");
+}
+
 std::string config_of(const ProviderOptions& options) {
     std::string path = options.config;
     if (path.empty()) {
@@ -380,8 +385,8 @@ int install(const ProviderOptions& options) {
     next.take_its_place();
     note(
         fmt::format("'{}' now activates the providers `default` and `warpaes`, and prefers `warpaes`. Programs that "
-                    "start from now on use it.\nTo remove it, run `warpaes provider remove`\n",
-                    one_line(path)));
+                    "start from now on use it.\nTo undo this change, run `{}`.\n",
+                    one_line(path), removal(options)));
     return 0;
 }
 
@@ -405,8 +410,8 @@ int check_installed(const ProviderOptions& options) {
         if (!fs::exists(module, unknown)) {  // for example, its package was removed
             throw Failure(WARPAES_ERROR_NOT_FOUND,
                           fmt::format("'{}' names the module '{}', which does not exist, so OpenSSL ignores it; "
-                                      "`warpaes provider remove` removes the block",
-                                      path, module));
+                                      "`{}` removes the block",
+                                      path, module, removal(options)));
         }
         refuse_replaceable_module(path, fs::weakly_canonical(module));
     }

@@ -23,8 +23,8 @@ warpaes_parquet_chunk chunk_of(const Bytes& modules, const Key& key, std::uint32
     return chunk;
 }
 
-/// Stages a chunk's image and decrypts it in place. Returns whether decryption succeeded. If it did, the result is
-/// `view`.
+/// Stages a chunk's image and decrypts it in place. Returns whether decryption succeeded. If it did, checks that the
+/// image equals `view`.
 bool stage(warpaes_engine* engine, warpaes_parquet_chunk chunk, const std::vector<warpaes_parquet_page>& pages,
            const Bytes& view) {
     const std::size_t shift = WARPAES_PARQUET_SHIFT(chunk.flags);

@@ -25,7 +25,7 @@ struct BulkRun {
     Direction direction;
     const Key* key;
     const Key* tweak_key;       ///< only for XTS
-    const std::uint8_t* chain;  ///< one block (see Run); J0 for GCM
+    const std::uint8_t* chain;  ///< 16 bytes: the chaining value before the first block; J0 for GCM
     const std::uint8_t* input;
     std::uint8_t* output;
     std::uint64_t bytes;

@@ -431,7 +431,10 @@ def main() -> int:
                 for row, good in compared(case, pathlib.Path(name)):
                     print(row, flush=True)
                     bad += not good
-    print(f"\n{bad} forgeries took more than {MOST_TIME} times as long as the authentic file, or needed more memory")
+    print(
+        f"\n{bad} rows are outside the limits: the forgery took more than {MOST_TIME} times as long as the authentic "
+        "file or needed more memory, or the process that read it failed"
+    )
     return bad != 0
 
 

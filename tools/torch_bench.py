@@ -96,7 +96,7 @@ def calls_and_rates() -> list[dict]:
     )
     rate("CTR encrypt_into, AES-128", lambda: ctr.encrypt_into(data, out))
     key, iv = torch.zeros(16, dtype=torch.uint8), torch.zeros(16, dtype=torch.uint8)
-    rate("torch.ops.warpaes ctr_, AES-128", lambda: ours.ctr_(key, iv, data))
+    rate("torch.ops.warpaes.ctr_, AES-128", lambda: ours.ctr_(key, iv, data))
 
     generator = warpaes.Generator(bytes(16))
     floats = data.view(torch.float32)

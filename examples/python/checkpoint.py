@@ -50,7 +50,7 @@ try:
 except InvalidTag as error:
     print(f"refused: {error}")
 else:
-    raise AssertionError("it belongs to a different run")
+    raise AssertionError("a checkpoint of run 7 was opened as a checkpoint of run 8")
 
 # %% [markdown]
 # After a rotation, a new key encrypts new files, and the old files still open.

@@ -273,8 +273,9 @@ typedef int (*warpaes_progress)(void* user, uint64_t bytes_done, uint64_t bytes_
  * raises no signal (SIGPIPE, SIGXFSZ).
  *
  * STREAMING_AEAD uses `keyset`, and `aad` if the file was written with associated data; it ignores `mode`, `key` and
- * `iv`. A named file appears when everything has been authenticated. A pipe receives only authenticated segments, in
- * order; if the data after them is altered or missing, the job then fails.
+ * `iv`. In decryption, an output at `output_path` appears only after all of it has been authenticated, except for the
+ * ranges of zeros of SALVAGE. A pipe receives only authenticated segments, in order; if the data after them is altered
+ * or missing, the job then fails.
  */
 typedef struct warpaes_file_job {
     uint32_t struct_size;

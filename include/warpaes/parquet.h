@@ -156,7 +156,7 @@ WARPAES_API warpaes_status warpaes_parquet_stage(warpaes_engine* engine, const w
 /**
  * Writes `count` batch entries that decrypt the pages of a staged image in place. `image` is the staged image or a copy
  * of it, in device or host memory. `scratch` and `statuses` are as for warpaes_parquet_page_entries. `seals` are the
- * seals of warpaes_parquet_stage, or a copy in device memory. Only the length of `chunk->modules` is used.
+ * seals of warpaes_parquet_stage, or a copy in device memory. `chunk->modules` must not be NULL but is not read.
  */
 WARPAES_API warpaes_status warpaes_parquet_staged_entries(const warpaes_parquet_chunk* chunk,
                                                           const warpaes_parquet_page* pages, uint64_t count,

@@ -1,6 +1,7 @@
 // Measures the ways to move a file through a cipher: AES-128-CTR on a file of up to 256 MiB (--quick: 64 MiB), on a
-// disk and on a tmpfs. The host's clock measures from opening the files to the end of the job. On a disk, the input is
-// evicted from the page cache before the clock starts, and the time includes flushing the output to the disk.
+// disk and on a tmpfs. Times are measured on the host, and run from opening the files to the end of the job. On a disk,
+// the input is evicted from the page cache before the clock starts, and the time includes flushing the output to the
+// disk.
 //
 // P.staging repeats [P]'s search for the best staging buffer: production's file job in chunks of 16 KiB to 64 MiB.
 // P.pipeline repeats [P]'s pipeline: one thread, then a reader, a worker and a writer connected by queues, then

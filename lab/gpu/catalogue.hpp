@@ -117,7 +117,8 @@ inline constexpr std::array<Variant, 4> teams{{
     {.bytes = 1, .exchange = Exchange::shuffle, .access = Access::bytes},
 }};
 
-/// [H]: one table and four tables, in texture, constant and shared memory, and with a copy for each bank.
+/// [H]: one table and four tables, each in texture, constant and shared memory, and in shared memory with a copy for
+/// each bank.
 inline constexpr std::array<Variant, 8> table_study{{
     {.tables = TableMemory::texture, .table_count = 1, .persistent = true},
     {.tables = TableMemory::texture, .table_count = 4, .persistent = true},

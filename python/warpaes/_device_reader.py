@@ -81,7 +81,9 @@ class _Load:
         self._landings = _Landings(self._device, self._stream)
         self._pending: list[Any] = []  # reads whose result was not requested yet
         self._statuses: dict[Shard, Any] = {}
-        self._checks: list[tuple[Part, int]] = []  # parts of a shard, each with the number of its first status
+        self._checks: list[
+            tuple[Part, int]
+        ] = []  # the current shard's parts, and the index of each part's first status
         self._used = 0
 
     def run(self) -> Generator[Shard, None, None]:

@@ -36,15 +36,15 @@ def underlying(fs: AbstractFileSystem | None, protocol: str | None, options: dic
 
 
 class LastingArguments:
-    """The arguments that fsspec pickles, and sets after the object is created. They contain no unencrypted key, because
-    the first argument, ``_secret``, is replaced by ``_lasting()``."""
+    """The arguments that fsspec pickles, and sets after the object is created. They contain no text of an unencrypted
+    key, because the first argument, ``_secret``, is replaced by ``_lasting()``."""
 
     _secret: str
     _storage_options: dict[str, Any]
     _storage_args: tuple[Any, ...]
 
     def _lasting(self) -> Any:
-        """Return the key's place, or the key itself if it has no place."""
+        """Return the key's place, or a value without text of the key if it has no place."""
         raise NotImplementedError
 
     @property

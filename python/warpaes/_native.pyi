@@ -1207,7 +1207,8 @@ class Reader:
     Any number of threads may read at once. The library may call the function from several of its own threads
     concurrently. If the source is a function (buffer) without a size, or the path of a pipe, the file is read forward,
     by one thread at a time: each read continues after the previous one and may return fewer bytes than requested. An
-    empty read means that the end has been reached and authenticated. After an error, every read raises an exception.
+    empty read means that the end has been reached and authenticated. After an error, every read of such a file
+    raises an exception.
 
     Args:
         source: A path, a buffer, or a function that fills all of ``buffer``, a memoryview, with the file's bytes from

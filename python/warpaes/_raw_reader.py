@@ -73,7 +73,7 @@ class RawReader(io.RawIOBase):
         with contextlib.suppress(OSError):
             mode = os.stat(path).st_mode
             if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode):
-                self._own = io.FileIO(path)  # unlike the library's reads, a signal can interrupt its reads
+                self._own = io.FileIO(path)  # a signal can interrupt its reads, but not those of the library
         if self._own is None:
             kept = None if associated_data is None else bytes(associated_data)
             self._again = lambda: Reader(path, keyset, kept)

@@ -56,8 +56,7 @@ def authenticate(file: SealedFile, name: str) -> None:
 
 
 def _decrypt(file: SealedFile, tensors: list[Tensor], size: int) -> None:
-    """Read and decrypt tensors of ``size`` bytes in total. If a tensor is not authentic, the memory of all of them is
-    wiped."""
+    """Read and decrypt tensors of ``size`` bytes in total. After an exception, the memory of all of them is wiped."""
     length = max(PIECE_BYTES, file.piece_bytes)
     pieces = list(cut(tensors, file.chunk, length, max(TOGETHER_BYTES, file.piece_bytes)))
     threads = max(workers(-(-size // (2 * length))), min(file.threads, len(pieces)))

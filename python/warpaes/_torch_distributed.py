@@ -144,7 +144,7 @@ class StorageWriter(FileSystemWriter):
         Args:
             path: The path of the folder, or its URL for fsspec.
             keyset: A Keyset, or a location that ``Keyset.load`` accepts. Its primary key encrypts. ``async_save``
-                requires a location for its processes.
+                in a separate process requires a location, because a Keyset cannot be pickled.
             associated_data: Authenticated data that must also be passed to the reader, such as ``b"run 7, step 100"``.
                 Without it, the reader does not detect that the folder has been replaced by a complete older checkpoint
                 under the same keyset.

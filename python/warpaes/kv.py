@@ -7,7 +7,8 @@ copied back.
 
 ``encrypt`` and ``decrypt`` do the same without the copy, for example before a write with GPUDirect Storage. The key,
 the IV and the associated data of a block are those of frame version 2 (docs/kv-caches.md). ``Seals.frame`` returns a
-frame that ``warpaes.lmcache`` can open. The work is enqueued on the current stream, and no call waits for it.
+frame that ``warpaes.lmcache`` can open. On a GPU, the methods of ``Blocks`` enqueue their work on the current stream
+and do not wait for it. Methods of ``Seals`` that return tags wait for them.
 """
 
 from __future__ import annotations
@@ -232,7 +233,8 @@ class Blocks:
             The seals.
 
         Raises:
-            ValueError, Error, RuntimeError: For the same reasons as ``encrypt``. ``data`` is unchanged.
+            ValueError, Error, RuntimeError: For the same reasons as ``encrypt``, and ``data`` is unchanged. If the GPU
+                fails, ``data`` may be partly encrypted.
         """
         source, target = _on_device(data, "data"), _on_device(host, "host")
         count, size = len(names), _copied_bytes(source, target, len(names))

@@ -145,7 +145,7 @@ def save_file(
 
     The file appears under its name only when it is complete, and replaces an existing file. All safetensors readers
     accept the layout, and without a key they would read random weights. To stop them, keep the default ``guard``, and
-    do not use a name that ends with ``.safetensors``, which causes a UserWarning.
+    do not use a name that ends with ``.safetensors``, which causes a UserWarning unless ``guard`` is ``header``.
 
     Args:
         tensors: NumPy arrays or PyTorch tensors by name, on any device.

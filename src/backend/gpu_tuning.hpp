@@ -26,8 +26,8 @@ struct GpuLaunches {
     std::string note;  ///< why `used` is not the stored table, if a table is stored
 };
 
-/// The stored result of a tuning run for a GPU. `table` is a table that has passed every check. If a table is stored
-/// but cannot be used, `note` states the reason.
+/// The stored result of a tuning run for a GPU. `table` is empty unless the stored table has passed every check. If a
+/// table is stored but cannot be used, `note` states the reason.
 struct StoredLaunches {
     std::optional<LaunchTable> table;
     std::string note;

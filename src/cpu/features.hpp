@@ -33,9 +33,9 @@ std::string why_not_armv8(const CpuWords& words = this_cpu());
 
 /// Whether a carry-less product takes several times as long as a round of AES, so that GCM is faster with fewer
 /// products; this is true for AMD processors. Only kernels for AVX-512, which AMD has supported since Zen 4, query
-/// this. In LLVM's model of Zen 3, a product starts every two cycles, in which four rounds of AES start (llvm-mca
-/// -mcpu=znver3), and Zen 4 splits its 512-bit operations into halves for the same units; in the model of Intel's
-/// processors (-mcpu=icelake-server), both start once per cycle.
+/// this. In LLVM's model of Zen 3 (llvm-mca -mcpu=znver3), one product starts every two cycles, compared with two AES
+/// rounds per cycle. Zen 4 uses the same units, and splits 512-bit operations into halves. In the model of Intel's
+/// processors (-mcpu=icelake-server), one product and one AES round start per cycle.
 bool multiplies_slowly();
 
 }  // namespace warpaes::cpu

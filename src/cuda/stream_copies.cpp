@@ -95,7 +95,7 @@ private:
 
 }  // namespace
 
-/// The use of a queue by a call.
+/// Exclusive use of a queue by one call, until the destructor runs.
 class StreamCopies::Lease {
 public:
     Lease(StreamCopies& owner, cudaStream_t caller) : owner_(owner), caller_(caller) {

@@ -13,7 +13,8 @@ bool is_hex(std::string_view text);
 int hex_digit(char c);
 /// Whether `text` could be a key or most of a key, in hexadecimal, base64 or JSON; messages must not repeat such text.
 bool looks_like_key(std::string_view text);
-/// Decodes `digits` to half as many bytes. The caller must wipe `digits`.
+/// Decodes `digits`, an even number of hexadecimal digits, to half as many bytes in `bytes`. Digits are not checked.
+/// The caller must wipe `digits`.
 void decode_hex(std::string_view digits, unsigned char* bytes);
 /// Returns the number in "fd:N". Throws Error{ARGUMENT}, whose message repeats only digits.
 int parse_fd(const std::string& what, const std::string& number);

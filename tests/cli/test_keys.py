@@ -286,7 +286,7 @@ class Rotation(CommandTest):
     def test_a_directory_that_cannot_be_written(self):
         os.chmod(self.directory, 0o500)
         self.addCleanup(os.chmod, self.directory, 0o700)
-        self.refused(WRITE, "cannot create a file next to", "keys", "add", "keyset")
+        self.refused(WRITE, "cannot create a temporary file in the folder of", "keys", "add", "keyset")
 
     def test_a_keyset_that_others_can_read_is_warned_of(self):
         os.chmod(self.path("keyset"), 0o640)

@@ -142,7 +142,8 @@ class Provider(CommandTest):
         module.unlink()
         self.assertEqual(self.used(), {"default"})
         self.refused_as(
-            NOT_FOUND, f"module '{module}', which does not exist|`warpaes provider remove`", "check", *given,
+            NOT_FOUND, f"module '{module}', which does not exist|`warpaes provider remove --config 'openssl.cnf'`",
+            "check", *given,
             text=Path("openssl.cnf").read_text(),
         )  # fmt: skip
         self.warpaes("provider", "remove", *given)

@@ -130,7 +130,7 @@ inline Bytes key_for(const EVP_CIPHER* cipher) {
     return random_bytes(static_cast<std::size_t>(EVP_CIPHER_get_key_length(cipher)), 7);
 }
 
-/// Returns the provider's entry in `openssl list -providers -verbose`.
+/// Returns the provider's build info, which `openssl list -providers -verbose` prints.
 inline std::string build_info(const Library& library) {
     OSSL_PROVIDER* const provider = OSSL_PROVIDER_load(library.context(), "warpaes");
     char* text = nullptr;

@@ -115,9 +115,9 @@ class Lies(io.RawIOBase):
 
 
 STREAMS: dict[str, Callable[[bytes], Any]] = {
-    "only read": OnlyRead,
-    "only read, one byte per call": lambda data: OnlyRead(data, 1),
-    "only read, 1,000 bytes per call": lambda data: OnlyRead(data, 1000),
+    "only read()": OnlyRead,
+    "only read(), one byte per call": lambda data: OnlyRead(data, 1),
+    "only read(), 1,000 bytes per call": lambda data: OnlyRead(data, 1000),
     "seekable() is False": SaysNo,
     "seekable() is wrong": Lies,
     "buffered": lambda data: io.BufferedReader(SaysNo(data)),  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests the file system for fsspec. Files appear only when they are complete and authentic, and no key leaves the
-process."""
+"""Tests warpaes.fs, the fsspec file system. Files appear only when they are complete and authentic, and no key leaves
+the process."""
 
 from __future__ import annotations
 

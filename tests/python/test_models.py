@@ -362,7 +362,8 @@ class Unlocked(Case):
                 file.get_tensor(name)
 
     def test_a_configuration_above_an_encrypted_folder(self) -> None:
-        """An attacker moves the folder into a different folder whose index leads to its shards."""
+        """An attacker nests the encrypted folder in a folder with a forged config.json, and with an index that points
+        to the encrypted shards or outside."""
         self.encrypt()
         inner = self.folder / "sub"
         self.target.rename(inner)

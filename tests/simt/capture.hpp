@@ -62,8 +62,8 @@ inline thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlo
 
 // Call all of these under the lock.
 
-/// Returns the error for a call to `function` that is prohibited because streams are in capture. The call invalidates
-/// their captures.
+/// Returns the error for a call to `function` that captures prohibit. Such a call also invalidates the captures that
+/// prohibit it.
 cudaError_t refuse_unsafe(Runtime& runtime, std::string_view function);
 /// Returns the error for a call that concerns the stream's work.
 cudaError_t refuse_stream(Runtime& runtime, cudaStream_t stream);

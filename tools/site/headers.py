@@ -277,7 +277,7 @@ def _prose(text: str, links: dict[str, str]) -> str:
 
 
 def prose(text: str, links: dict[str, str]) -> str:
-    """Convert a comment to Markdown, with its paragraphs, lists (items begin with " - ") and indented code."""
+    """Convert a comment to Markdown. Keeps paragraphs, lists (items begin with " - ") and indented code."""
     out = []
     text = re.sub(r":\n(?= - )", ":\n\n", text)
     for paragraph in re.split(r"\n\s*\n", text):

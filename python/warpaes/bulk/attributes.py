@@ -58,7 +58,7 @@ def of_sealed(attributes: Attributes) -> Attributes:
 
 
 def to_text(attributes: Attributes) -> str:
-    """Return the text of attributes that a manifest row stores."""
+    """Serialize attributes to the text that a manifest row stores."""
     return json.dumps(attributes, sort_keys=True, separators=(",", ":")) if attributes else ""
 
 

@@ -34,8 +34,8 @@ RECORD_LABEL = b"warpaes bulk data key 2 "
 RECORD_LABEL_1 = b"warpaes bulk data key "
 #: The maximum size of an object's records in bytes. Each attempt adds a record.
 MAX_RECORDS = 4 << 20
-#: The path of the record of a dataset's names key (names.py). The record is bound to this path as its name. No object's
-#: name begins like this path.
+#: The path of the record of a dataset's names key (names.py). The record is bound to this path as its name. Names that
+#: begin with FOLDER are reserved, so no object has this name.
 NAMES_PLACE = FOLDER + "names.json"
 #: The fields of a record that are bound to its data key.
 BOUND = ("dataset", "name", "job", "attempt", "template", "key_id")

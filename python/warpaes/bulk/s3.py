@@ -49,7 +49,7 @@ MAX_METADATA = 2048
 #: Maximum number of objects whose attributes are kept until they are requested.
 COLLECTED = 4096
 
-#: Pattern of an ETag that a request can contain. Some stores omit the quotation marks.
+#: Pattern of the ETags that may be sent in a request. Some stores omit the quotation marks.
 ETAG = re.compile(r"[!-~]{1,1024}")
 #: The maximum size that a manifest can represent.
 MAX_SIZE = (1 << 63) - 1

@@ -391,7 +391,7 @@ class Worker(ObjectKeys):
         )  # fmt: skip
 
     def _there(self, entry: Entry, keyset: keys.DataKey | None) -> Content:
-        """Read an object in the target that this job has written."""
+        """Open an object that an attempt of this job has written to the target."""
         if keyset is None:
             return transfer.Plain(self.target, entry, self.requests)
         name = self._associated(entry.key, self.config.binding)

@@ -101,10 +101,10 @@ def unlocked(keys: Keyset | str, folder: str | os.PathLike[str] | None = None) -
 
     Within the ``with`` block, ``safetensors.safe_open`` opens only files in encrypted folders, and each tensor is
     authenticated when it is read. Any other file is refused, and so are ``torch.load`` and ``safetensors.torch.load``,
-    which reads bytes. The headers of all shards and the unencrypted files, such as ``config.json``, are compared with
-    the manifest before the block begins. The unencrypted files are compared again at the end. The block raises an
-    exception if they have changed or if no file was opened. The block affects the entire process, so only one block can
-    be active.
+    which reads bytes. If ``folder`` is given, the headers of all shards and the unencrypted files, such as
+    ``config.json``, are compared with the manifest before the block begins. The unencrypted files are compared again at
+    the end. The block raises an exception if they have changed or if no file was opened. The block affects the entire
+    process, so only one block can be active.
 
     Args:
         keys: A Keyset, or a location that ``Keyset.load`` accepts.

@@ -149,7 +149,8 @@ class Pages:
         ``mover`` is given only for device memory. The result is then complete when the mover has checked it.
 
         Raises:
-            InvalidTag: A module is not authentic. ``to`` then contains only authentic bytes.
+            InvalidTag: A module is not authentic. ``to`` then contains no plaintext that is not authentic, except for
+                pages of AES_GCM_CTR_V1.
             FormatError: The chunk is damaged.
         """
         chunk, shift = self._chunk, 0 if self._footer.ctr else _modules.TAG_BYTES

@@ -191,7 +191,7 @@ struct GcmPassParams {
     FieldElement weights[HashKey::count];  ///< H^0, H^-1 …
 };
 
-/// The same under a few keys. Run i uses key i.
+/// GCM of messages under a few keys in one pass (gcm_pass.cu). Run i uses FewKeys::words[i].
 struct GcmPassKeysParams {
     BatchParams batch;
     PassRows rows;
@@ -224,7 +224,7 @@ struct GcmWindowsParams {
     GcmWindowWeights weights;
 };
 
-/// The same under a few keys. Run i uses key i.
+/// GCM of long messages under a few keys in one pass (gcm_windows.cu). Run i uses FewKeys::words[i].
 struct GcmWindowsKeysParams {
     BatchParams batch;
     WindowsSum* sums;
@@ -264,7 +264,8 @@ struct RunPowersParams {
     FieldElement* powers;
 };
 
-/// The end of GCM (batch_gcm.cu): computes tags, and wipes output that is not authentic. Units are parts of messages.
+/// Last step of GCM (batch_gcm.cu): computes tags. In decryption, compares them with the given tags and wipes output
+/// that is not authentic. Units are parts of messages.
 struct GcmSettleParams {
     GcmBatchParams batch;
     std::uint64_t units;

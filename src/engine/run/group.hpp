@@ -35,8 +35,8 @@ void for_each_part(Engine& engine, const Plan& plan, std::uint64_t parts, const 
 }
 
 /// Returns the digest (MessageGroup::digest) of `bytes` bytes in `place`, read after the work that is already on the
-/// device's default stream. `ran` receives the outcome, unless there are so few bytes that this thread hashes them
-/// itself.
+/// device's default stream. `ran` receives the outcome. It is not set if the data is short enough to be hashed on
+/// the calling thread.
 Block gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8_t* data, std::uint64_t bytes,
                  const MemoryPlace& place, Outcome* ran = nullptr);
 

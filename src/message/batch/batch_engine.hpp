@@ -71,7 +71,7 @@ private:
     };
 
     void start_cpu_workers();
-    /// Throws Error{OUT_OF_MEMORY} if a GPU would get no worker.
+    /// Throws Error{OUT_OF_MEMORY} if not even one worker thread can be started for a GPU.
     void start_gpu_workers(const Batch& batch);
     /// A worker's main loop. `step(batch, number, scratch)` is Batch::work_on_cpu or work_on_gpu.
     template <typename Step>
