@@ -110,6 +110,7 @@ private:
 
     private:
         Table grow(Table old) {
+            tables_.reserve(tables_.size() + 1);  // nothing must throw while only `made` refers to its slots
             const Table made(old.size() == 0 ? 4 : old.log2() + 1);
             tables_.push_back(&made.slot(0));
             for (std::size_t i = 0; i < old.size(); ++i) {

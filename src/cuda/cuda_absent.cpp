@@ -64,8 +64,9 @@ GpuMemory& gpu_memory() {
 }
 
 CudaBackend& cuda_backend() {
-    static CudaAbsent backend;
-    return backend;
+    // The backend is never destroyed, because the threads of an engine may outlive the static objects.
+    static auto* backend = new CudaAbsent;
+    return *backend;
 }
 
 }  // namespace warpaes

@@ -126,6 +126,50 @@ TEST_P(AbiBatchDevice, WhatDoesNotLieOnTheDeviceComesThere) {
     EXPECT_EQ(here, expected);
 }
 
+// The memory of the second entry is the arena of the batch. The third entry is like the second, but its memory is that
+// of the first.
+TEST_P(AbiBatchDevice, LikeEntriesInAnArenaAndElsewhere) {
+    for (const warpaes_memory kind : {WARPAES_MEMORY_PAGE_LOCKED, WARPAES_MEMORY_DEVICE}) {
+        const bool is_host = kind == WARPAES_MEMORY_PAGE_LOCKED;
+        const AbiArena arena = make_arena(engine_, 128, kind, 0),
+                       elsewhere = make_arena(engine_, 128, is_host ? WARPAES_MEMORY_DEVICE : kind, 0);
+        std::vector<std::uint8_t> host(128);
+        const AbiKey key = make_key(std::vector<std::uint8_t>(16, 1));
+        auto* const in_arena = static_cast<std::uint8_t*>(warpaes_arena_data(arena.get()));
+        auto* const other = is_host ? static_cast<std::uint8_t*>(warpaes_arena_data(elsewhere.get())) : host.data();
+        std::vector<warpaes_batch_entry> entries;
+        for (std::uint8_t* const at : {other, in_arena, other + 64}) {
+            warpaes_batch_entry& e = entries.emplace_back();
+            e = {};
+            e.mode = WARPAES_ECB;
+            e.direction = WARPAES_ENCRYPT;
+            e.count = 1;
+            e.length = 32;
+            e.key = key.get();
+            e.input.at.pointer = at;
+            e.output.at.pointer = at + 32;
+        }
+        warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
+        options.arena = arena.get();
+        warpaes_batch* handle = nullptr;
+        ASSERT_EQ(warpaes_batch_submit(engine_.get(), &options, entries.data(), entries.size(), &handle), WARPAES_OK);
+        const AbiBatchHandle batch(handle);
+        EXPECT_EQ(warpaes_batch_wait(handle, WARPAES_UNKNOWN), WARPAES_OK) << warpaes_last_error();
+        warpaes_batch_result result = {};
+        result.struct_size = sizeof result;
+        ASSERT_EQ(warpaes_batch_query(handle, &result), WARPAES_OK);
+        if (GetParam() == "auto") {
+            EXPECT_EQ(result.messages_on_gpu, is_host ? 2 : 1);
+        }
+        for (const warpaes_batch_entry& e : entries) {
+            std::vector<std::uint8_t> got(32);
+            ASSERT_EQ(warpaes_copy(engine_.get(), got.data(), e.output.at.pointer, 32), WARPAES_OK);
+            EXPECT_EQ(got,
+                      *oracle::evp("ECB", true, std::vector<std::uint8_t>(16, 1), {}, std::vector<std::uint8_t>(32)));
+        }
+    }
+}
+
 // Entries that differ only in addresses and keys are checked faster. Some of their buffers are in host memory.
 TEST_P(AbiBatchDevice, LikeEntriesInOtherMemory) {
     constexpr unsigned count = 8;

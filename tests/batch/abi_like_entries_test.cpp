@@ -1,6 +1,7 @@
 // Tests adjacent entries that differ only in addresses, keys and counts, which a batch checks and prepares faster than
 // other entries, and faults in one of them.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <functional>
 
@@ -160,6 +161,47 @@ TEST_P(AbiLikeEntries, WrongTags) {
     std::vector<warpaes_status> expected(count, WARPAES_OK);
     expected[spoiled] = WARPAES_ERROR_AUTHENTICATION;
     EXPECT_EQ(run(all), expected);
+}
+
+TEST_P(AbiLikeEntries, FewerMessagesOverlap) {
+    // Only the last message of the output overlaps another part of the entry.
+    const Change changes[] = {
+        {"input", WARPAES_ERROR_OVERLAP,
+         [](E& e) { e.output.at.pointer = static_cast<std::uint8_t*>(e.input.at.pointer) + 96; }},
+        {"IV", WARPAES_ERROR_OVERLAP,
+         [](E& e) { e.iv.at.pointer = static_cast<std::uint8_t*>(e.output.at.pointer) + 96; }},
+    };
+    for (const warpaes_mode mode : {WARPAES_CTR, WARPAES_CBC, WARPAES_GCM}) {
+        for (const Change& change : changes) {
+            SCOPED_TRACE(std::string(change.name) + ", mode " + std::to_string(mode));
+            std::vector<E> all = entries(mode, WARPAES_ENCRYPT, 4, false);
+            all[spoiled].count = 2;
+            change.make(all[spoiled]);
+            std::vector<warpaes_status> expected(count, WARPAES_OK);
+            expected[spoiled] = change.status;
+            compare(all, expected);
+        }
+    }
+}
+
+TEST_P(AbiLikeEntries, MoreMessagesThanMemory) {
+    // Two IVs at this distance fit in the address space, but more IVs do not.
+    constexpr std::size_t distance = std::size_t{1} << 36;
+    void* const ivs = mmap(nullptr, distance + 16, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (ivs == MAP_FAILED) GTEST_SKIP() << "the address space is limited";
+    std::vector<E> all = entries(WARPAES_CTR, WARPAES_ENCRYPT, 2, false);
+    for (E& e : all) {
+        e.length = 1;
+        e.input.stride = 1;
+        e.output = e.input;
+        e.iv.at.pointer = ivs;
+        e.iv.stride = distance - 1;
+    }
+    all[spoiled].count = (1 << 24) - 1;
+    std::vector<warpaes_status> expected(count, WARPAES_OK);
+    expected[spoiled] = WARPAES_ERROR_RANGE;
+    compare(all, expected);
+    munmap(ivs, distance + 16);
 }
 
 TEST_P(AbiLikeEntries, Keys) {

@@ -41,6 +41,11 @@ void* operator new(std::size_t bytes) {
     return memory;
 }
 
+// Otherwise AddressSanitizer's operator allocates memory that the operators below must not free.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+    return new_fails(bytes) ? nullptr : std::malloc(bytes);
+}
+
 void operator delete(void* memory) noexcept {
     std::free(memory);
 }

@@ -2,6 +2,7 @@
 // gets WARPAES_ERROR_OUT_OF_MEMORY, and later batches of the engine are complete.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <tuple>
 
 #include "abi_batch.hpp"
@@ -75,6 +76,26 @@ TEST_P(BatchOutOfMemory, EveryAllocationFails) {
     }
     EXPECT_GT(refused, 2U);
     EXPECT_GT(failed, 100U);
+}
+
+// LeakSanitizer reports memory that a failed call does not free.
+TEST(KeysOutOfMemory, TheListOfKeysGrows) {
+    std::vector<AbiKey> keys;
+    unsigned failed = 0;
+    while (keys.size() < 1000) {
+        for (int nth = 0;; ++nth) {
+            fail_new(nth);
+            warpaes_key* key = nullptr;
+            const warpaes_status status = warpaes_key_create(std::array<std::uint8_t, 16>{}.data(), 16, &key);
+            const bool has_failed = end_failing_new();
+            if (status == WARPAES_OK) keys.emplace_back(key);
+            if (!has_failed) break;
+            EXPECT_EQ(status, WARPAES_ERROR_OUT_OF_MEMORY);
+            EXPECT_EQ(key, nullptr);
+            ++failed;
+        }
+    }
+    EXPECT_GT(failed, 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Backend, BatchOutOfMemory,

@@ -192,10 +192,11 @@ namespace {
 
 /// Whether the count of an entry, whose form is that of `last`, needs no checks other than those of `last`.
 bool is_count_alike(const warpaes_batch_entry& e, const warpaes_batch_entry& last) {
-    // The strides of a single message are not checked. The limits prevent overflows.
-    constexpr std::uint64_t few = std::uint64_t{1} << 24, near = std::uint64_t{1} << 36;
-    const std::uint64_t farthest =
-        std::max({e.length, e.input.stride, e.output.stride, e.iv.stride, e.aad.stride, e.tag.stride, e.keys.stride});
+    // The strides of a single message are not checked. Within the limits, nothing overflows, and no part is larger than
+    // check_memory() accepts.
+    constexpr std::uint64_t few = std::uint64_t{1} << 24, near = std::uint64_t{1} << 32;
+    const std::uint64_t farthest = std::max(
+        {e.length, e.aad_len, e.input.stride, e.output.stride, e.iv.stride, e.aad.stride, e.tag.stride, e.keys.stride});
     return e.count > 1 && last.count > 1 && e.count < few && last.count < few && farthest < near &&
            std::max(e.count, last.count) * e.length < cached_bytes();
 }
@@ -230,10 +231,12 @@ bool EntryChecker::is_alike(const warpaes_batch_entry& e, const warpaes_batch_en
 }
 
 bool EntryChecker::passes_alike(const warpaes_batch_entry& e) {
-    if (last_entry_ == nullptr || e.key == nullptr || e.statuses != nullptr || request_.entry_bytes > sizeof e ||
-        !is_alike(e, *last_entry_)) {
+    if (last_entry_ == nullptr || e.key == nullptr || e.statuses != nullptr || request_.entry_bytes > sizeof e) {
         return false;
     }
+    // `reaches_` may already be those of `e`, so check() must not compare `e` with the last entry again.
+    const warpaes_batch_entry* const last = std::exchange(last_entry_, nullptr);
+    if (!is_alike(e, *last)) return false;
     last_entry_ = &e;
     checked_.alike = true;
     return true;
@@ -393,7 +396,10 @@ void EntryChecker::check_overlaps(const MessageGroup& g) const {
 
 int EntryChecker::place(const void* pointer, MemoryStretch& last) {
     if (last.holds(pointer)) return last.device;
-    if (request_.arena != nullptr && request_.arena->holds(pointer)) return request_.arena->device();
+    if (const Arena* const arena = request_.arena; arena != nullptr && arena->holds(pointer)) {
+        last = {arena->device(), reinterpret_cast<std::uintptr_t>(arena->data()), arena->bytes()};
+        return last.device;
+    }
     MemoryStretch& known = places_[(reinterpret_cast<std::uintptr_t>(pointer) >> 16) % places_.size()];
     if (!known.holds(pointer)) {
         // A query takes longer than a search of all known stretches. Querying the whole allocation is worthwhile only
