@@ -504,7 +504,8 @@ enum {
     WARPAES_BATCH_CHECK_NONCES = 1u << 1, /**< Refuse GCM and CCM encryptions that repeat an IV under the same key
                                              within the batch: every entry involved gets WARPAES_ERROR_IV_REUSED. */
     WARPAES_BATCH_MORE_COPIES = 1u << 2   /**< Only with `copies`: `cuda_stream` does not wait for the copies yet, but
-                                               at the end of the next call with `copies` and without this flag. */
+                                               at the end of the next successful call with `copies` and without this
+                                               flag, which may have no entries. */
 };
 
 typedef struct warpaes_batch warpaes_batch;
@@ -524,9 +525,9 @@ typedef struct warpaes_batch_options {
     void* user;
     /** NULL; or, only for warpaes_batch_enqueue, one pointer per entry to page-locked memory for the text of all its
      * messages, or NULL for a text that is not copied. Encryption also copies the output there. Decryption first copies
-     * the input from there to the memory on the device that `input` describes. The text on the device must have no
-     * gaps. CMAC is refused. Texts are copied while other entries are processed, on another stream, and `cuda_stream`
-     * waits for the copies: the memory must stay valid and unchanged until then. */
+     * the input from there to the memory on the device that `input` describes, which other entries must not use. The
+     * text on the device must have no gaps. CMAC is refused. Texts are copied while other entries are processed, on
+     * another stream, and `cuda_stream` waits for the copies: the memory must stay valid and unchanged until then. */
     void* const* copies;
 } warpaes_batch_options;
 

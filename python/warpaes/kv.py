@@ -21,7 +21,7 @@ import struct
 import sys
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -130,12 +130,14 @@ class Blocks:
     must be added.
     """
 
+    # Shared by all instances, because copies may be under way when an instance is deleted.
+    _lock = threading.Lock()
+    _copied: ClassVar[collections.deque[tuple[Any, Tensor]]] = collections.deque()
+
     def __init__(self, keyset: Keyset | str) -> None:
         """Store a keyset, given as an object or as a location that ``Keyset.load`` accepts. Its primary key
         encrypts."""
         self._frames = Frames.of_keyset(as_keyset(keyset))
-        self._lock = threading.Lock()
-        self._copied: collections.deque[tuple[Any, Tensor]] = collections.deque()
 
     @property
     def primary(self) -> int:

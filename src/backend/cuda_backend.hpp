@@ -62,6 +62,8 @@ public:
     /// copies; with `more`, the next call without `more` makes it wait.
     virtual void enqueue_copied(std::span<const MessageGroup> groups, std::span<std::uint8_t* const> copies, bool more,
                                 int device, void* stream) = 0;
+    /// Makes `stream` wait for all copies of earlier calls with `more`. Thread-safe. Throws Error{DEVICE}.
+    virtual void finish_copies(void* stream) = 0;
     /// Enqueues the generation of numbers in memory of `device`. The key is copied before this function returns.
     /// `stream` may be in capture. Thread-safe. Throws Error{DEVICE}.
     virtual void enqueue(const NumbersRun& numbers, int device, void* stream) = 0;

@@ -21,6 +21,7 @@ public:
     void enqueue_copied(std::span<const MessageGroup>, std::span<std::uint8_t* const>, bool, int, void*) override {
         refuse();
     }
+    void finish_copies(void*) override {}
     void run(const MessageGroup&, int, std::optional<CallerStream>) override { refuse(); }
     void run(const GcmSivRun&, int) override { refuse(); }
     void run(const NumbersRun&, int) override { refuse(); }

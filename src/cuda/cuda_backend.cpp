@@ -90,6 +90,13 @@ public:
                                      [&](std::span<const MessageGroup> part) { enqueue(part, device, stream); });
     }
 
+    void finish_copies(void* stream) override {
+        for (const auto& [device, share] : all_shares()) {
+            const CurrentDevice current(device);
+            share->copies.finish(usable(stream));
+        }
+    }
+
     void enqueue(const NumbersRun& numbers, int device, void* stream) override {
         const CurrentDevice current(device);
         cuda::enqueue(numbers, limits(device), usable(stream));
@@ -177,13 +184,8 @@ public:
 
     void wipe_keys_before(std::chrono::steady_clock::time_point time) override {
         if (!home_.is_here()) return;
-        std::vector<std::pair<int, DeviceShare*>> all;
-        {
-            const std::lock_guard lock(shares_mutex_);
-            for (const auto& [device, share] : shares_) all.emplace_back(device, share.get());
-        }
         bool done = true;
-        for (const auto& [device, share] : all) {
+        for (const auto& [device, share] : all_shares()) {
             if (share->keys.empty()) continue;
             share->keys.forget_before(time);
             done = wipe_forgotten(device, *share) && done;
@@ -411,6 +413,13 @@ private:
         const auto found = shares_.find(device);
         if (found != shares_.end()) return *found->second;
         return *shares_.emplace(device, std::make_unique<DeviceShare>()).first->second;
+    }
+
+    std::vector<std::pair<int, DeviceShare*>> all_shares() {
+        const std::lock_guard lock(shares_mutex_);
+        std::vector<std::pair<int, DeviceShare*>> all;
+        for (const auto& [device, share] : shares_) all.emplace_back(device, share.get());
+        return all;
     }
 
     void forget_key(std::uint64_t serial) noexcept {

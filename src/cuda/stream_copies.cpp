@@ -199,4 +199,15 @@ void StreamCopies::enqueue(std::span<const MessageGroup> groups, std::span<std::
     }
 }
 
+void StreamCopies::finish(cudaStream_t stream) {
+    {
+        const std::lock_guard lock(mutex_);
+        const auto is_its = [&](const auto& queue) { return queue->open && queue->caller == stream; };
+        if (std::none_of(queues_.begin(), queues_.end(), is_its)) return;
+    }
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    check(cudaStreamIsCapturing(stream, &status), "querying the capture status");
+    if (status == cudaStreamCaptureStatusNone) Lease(*this, stream).close();
+}
+
 }  // namespace warpaes::cuda

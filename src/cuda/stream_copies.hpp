@@ -25,6 +25,8 @@ public:
     /// is on `stream`.
     void enqueue(std::span<const MessageGroup> groups, std::span<std::uint8_t* const> copies, bool more,
                  cudaStream_t stream, const Enqueue& enqueue);
+    /// Makes `stream` wait for all copies of earlier calls with `more`, unless it is in capture.
+    void finish(cudaStream_t stream);
 
 private:
     struct Queue {

@@ -337,6 +337,71 @@ TEST_P(Stream, CopiesThatCannotBeEnqueued) {
     EXPECT_STREQ(warpaes_last_error(), "options: WARPAES_BATCH_MORE_COPIES applies only with copies");
 }
 
+/// Wiping a forged output would overwrite a status in it with WARPAES_OK.
+TEST_P(Stream, StatusesInTheOutput) {
+    const Shape s{WARPAES_GCM, WARPAES_DECRYPT, 1, 64, 0, 16, 16, false, true, true, true, true};
+    const Work w = make(s, 1);
+    for (const std::size_t at : {0U, 32U, 60U}) {
+        auto* const status = reinterpret_cast<warpaes_status*>(w.output + at);
+        warpaes_batch_entry bad = w.entry;
+        bad.statuses = status;
+        EXPECT_EQ(enqueue({bad}), WARPAES_ERROR_OVERLAP);
+        EXPECT_STREQ(warpaes_last_error(), "entry 0: statuses: overlap the output");
+        warpaes_message m = message_of(w, 0, WARPAES_DECRYPT);
+        m.input = w.entry.input.at.pointer;
+        m.input_len = s.length;
+        m.output = w.output;
+        m.output_capacity = s.length;
+        m.tag = w.tag;
+        m.tag_len = s.tag;
+        m.device_status = status;
+        EXPECT_EQ(warpaes_crypt_async(engine_.get(), &m, nullptr, nullptr), WARPAES_ERROR_OVERLAP);
+        EXPECT_STREQ(warpaes_last_error(), "device_status: overlaps the output");
+        EXPECT_EQ(fetch(w.output, 64), Bytes(64, 0x77));
+    }
+}
+
+/// An input that is copied counts as memory that its entry writes.
+TEST_P(Stream, CopiesOfInputsThatOverlapOnTheDevice) {
+    const Shape s{WARPAES_CTR, WARPAES_DECRYPT, 3, 32, 0, 0, 16, false, true, true, true, true};
+    for (const bool in_place : {false, true}) {
+        const Work first = make(s, 0), second = make(s, 0);
+        const Host host = page_locked(Bytes(192, 0x5c));
+        std::vector<void*> copies{host.get(), host.get() + 96};
+        warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
+        options.copies = copies.data();
+        for (std::uint8_t* const at : {static_cast<std::uint8_t*>(first.entry.input.at.pointer), first.output + 95}) {
+            warpaes_batch_entry bad = second.entry;
+            bad.input.at.pointer = at;
+            if (in_place) bad.output = bad.input;
+            EXPECT_EQ(enqueue({first.entry, bad}, &options), WARPAES_ERROR_OVERLAP);
+            EXPECT_EQ(fetch(first.output, first.outputs.size()), Bytes(first.outputs.size(), 0x77));
+        }
+    }
+}
+
+/// A call without messages ends the copies of earlier calls.
+TEST_P(Stream, CopiesThatACallWithoutMessagesEnds) {
+    const Shape s{WARPAES_CTR, WARPAES_ENCRYPT, 1, 64, 0, 0, 16, false, true, true, true, true};
+    for (const bool has_entry : {false, true}) {
+        const Work w = make(s, 0);
+        const Host host = page_locked(Bytes(64, 0x5c));
+        void* copies = host.get();
+        warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
+        options.copies = &copies;
+        options.flags = WARPAES_BATCH_MORE_COPIES;
+        ASSERT_EQ(enqueue({w.entry}, &options), WARPAES_OK) << warpaes_last_error();
+        options.flags = 0;
+        warpaes_batch_entry empty = w.entry;
+        empty.length = 0;
+        std::vector<warpaes_batch_entry> entries;
+        if (has_entry) entries.push_back(empty);
+        ASSERT_EQ(enqueue(entries, &options), WARPAES_OK) << warpaes_last_error();
+        expect(w, "CTR");
+        EXPECT_EQ(Bytes(host.get(), host.get() + 64), w.outputs);
+    }
+}
+
 TEST_P(Stream, OfManyMessagesThoseThatWereAlteredAreTold) {
     const std::size_t count = simulated() ? 500 : 20000;
     const Shape s{WARPAES_GCM, WARPAES_DECRYPT, count, 64, 13, 16, 32, false, false, false, false, false};

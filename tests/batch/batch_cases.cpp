@@ -81,10 +81,10 @@ std::vector<std::uint8_t> Random::bytes(std::size_t n) {
     return bytes;
 }
 
-KeyPool::KeyPool(std::uint32_t seed) : keys_(3 * keys_each) {
+KeyPool::KeyPool(std::uint32_t seed, unsigned each) : each_(each), keys_(std::size_t{3} * each) {
     QuickGenerator generator(seed);
     for (const std::size_t bytes : {16u, 24u, 32u}) {
-        for (unsigned i = 0; i < keys_each; ++i) renew(bytes, i, generator);
+        for (unsigned i = 0; i < each_; ++i) renew(bytes, i, generator);
     }
 }
 
@@ -93,12 +93,12 @@ bool KeyPool::owns(const ExpandedKey& key) const {
 }
 
 void KeyPool::renew(std::size_t bytes, unsigned number, Random random) {
-    keys_[(bytes - 16) / 8 * keys_each + number % keys_each] = std::make_unique<const ExpandedKey>(random.bytes(bytes));
+    keys_[(bytes - 16) / 8 * each_ + number % each_] = std::make_unique<const ExpandedKey>(random.bytes(bytes));
 }
 
 void KeyPool::make_again(std::size_t bytes, unsigned number) {
     const auto same = key(bytes, number).bytes();
-    keys_[(bytes - 16) / 8 * keys_each + number % keys_each] =
+    keys_[(bytes - 16) / 8 * each_ + number % each_] =
         std::make_unique<const ExpandedKey>(Bytes(same.begin(), same.end()));
 }
 

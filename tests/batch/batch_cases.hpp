@@ -60,7 +60,8 @@ class KeyPool {
 public:
     static constexpr unsigned keys_each = 3;
 
-    explicit KeyPool(std::uint32_t seed);
+    /// Makes `each` keys of each length.
+    explicit KeyPool(std::uint32_t seed, unsigned each = keys_each);
     [[nodiscard]] const ExpandedKey& key(std::size_t bytes, unsigned number) const { return *place(bytes, number); }
     [[nodiscard]] bool owns(const ExpandedKey& key) const;
     /// Replaces a key with a different key, or with a new key that has the same bytes.
@@ -69,8 +70,9 @@ public:
 
 private:
     [[nodiscard]] const std::unique_ptr<const ExpandedKey>& place(std::size_t bytes, unsigned number) const {
-        return keys_[(bytes - 16) / 8 * keys_each + number % keys_each];
+        return keys_[(bytes - 16) / 8 * each_ + number % each_];
     }
+    unsigned each_;
     std::vector<std::unique_ptr<const ExpandedKey>> keys_;
 };
 

@@ -551,6 +551,33 @@ TEST_P(CudaBatch, RandomMessagesOfGcmUnderSharedKeys) {
     }
 }
 
+/// Tests one pass under up to 64 keys, so that a thread block reaches many of them, and one more key.
+TEST_P(CudaBatch, MessagesOfGcmInOnePassUnderManyKeys) {
+    static const KeyPool pool(14, 65);
+    for (const unsigned keys : {7u, 64u, 65u}) {
+        for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+            for (const bool is_long : {false, true}) {
+                SCOPED_TRACE(std::to_string(keys) + (is_long ? " keys, long" : " keys"));
+                std::vector<GroupSpec> specs;
+                for (unsigned key = 0; key < keys; ++key) {
+                    specs.push_back({.mode = Mode::gcm,
+                                     .direction = direction,
+                                     .key_bytes = 32,
+                                     .count = is_long ? 1 + key % 2 : 400 / keys + key % 5,
+                                     .length = (is_long ? 5000u : 500u) + key % 7,
+                                     .iv_length = 12,
+                                     .aad_length = 28,
+                                     .wrong_tags = 20,
+                                     .key = key});
+                }
+                BatchCase batch(specs, 800 + keys, *GetParam().text, *GetParam().rest, pool);
+                lane_->run(batch.groups());
+                EXPECT_EQ(batch.complaints(), "");
+            }
+        }
+    }
+}
+
 TEST_P(CudaBatch, LongMessagesOfGcm) {
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         std::vector<GroupSpec> own;

@@ -260,7 +260,11 @@ class Blocks(unittest.TestCase):
 
     def test_host_memory_is_kept_until_the_copies_end(self) -> None:
         data, host = self.tensor(text(4000), "cuda"), self.tensor(bytes(4000), "cpu")
+        self.kv.Blocks._copied.clear()
         with unittest.mock.patch.object(fake_torch.Event, "query", lambda event: False):
+            self.kv.Blocks(self.keyset).store(data, self.names, host)
+            self.assertEqual(len(self.kv.Blocks._copied), 1, "after the instance is deleted")
+            self.kv.Blocks._copied.clear()
             for count in (1, 2):
                 self.blocks.store(data, self.names, host)
                 self.assertEqual([kept.address for _, kept in self.blocks._copied], [host.address] * count)

@@ -56,6 +56,11 @@ TaggedOutcome run_tagged(Engine& engine, const MessageGroup& m, const Places& pl
     if (checks_places && aad_in_output) {
         throw Error(WARPAES_ERROR_OVERLAP, "aad: is inside the output, which an asynchronous call may write first");
     }
+    // Wiping the output would otherwise overwrite the status with WARPAES_OK.
+    if (stream && decrypt && has_output(m.mode) &&
+        overlap(reinterpret_cast<std::uint8_t*>(m.statuses), sizeof(warpaes_status), m.output.first, m.length)) {
+        throw Error(WARPAES_ERROR_OVERLAP, "device_status: overlaps the output");
+    }
     MessageGroup message = m;
     if (!has_output(m.mode)) message.output = {};
     if (stream && !simple) {

@@ -45,7 +45,25 @@ int check_for_stream(const warpaes_batch_entry& e, const EntryChecker::Checked& 
     } else if (device < 0 || of_statuses != device) {
         refuse("statuses: an enqueued batch writes them to the memory of the data's device");
     }
+    // Wiping an output would otherwise overwrite a status with WARPAES_OK.
+    const Strip statuses{reinterpret_cast<std::uintptr_t>(e.statuses), sizeof(warpaes_status), g.count,
+                         sizeof(warpaes_status)};
+    if (opens && meet(writes_of(g)[0], statuses) != Meeting::no) {
+        throw Error(WARPAES_ERROR_OVERLAP, "statuses: overlap the output");
+    }
     return device;
+}
+
+/// Returns what a group writes, including an input that is copied to the device.
+std::array<Strip, 2> writes_of(const BatchRequest& request, std::uint64_t entry, const MessageGroup& g) {
+    std::array<Strip, 2> writes = warpaes::writes_of(g);
+    if (request.copies == nullptr || request.copies[entry] == nullptr || g.direction == Direction::encrypt) {
+        return writes;
+    }
+    if (g.length != 0 && g.input.first != g.output.first) {  // decryption does not write tags
+        writes[1] = {reinterpret_cast<std::uintptr_t>(g.input.first), g.input.stride, g.count, g.length};
+    }
+    return writes;
 }
 
 /// Writes the statuses of a table's messages that are not processed, before the statuses of the other messages.
@@ -137,6 +155,8 @@ int device_of_statuses(const BatchRequest& request) {
 }  // namespace
 
 void enqueue_batch(Engine& engine, const BatchRequest& request, void* stream) {
+    const bool finishes_copies = request.copies != nullptr && !request.more_copies;
+    if (request.count == 0 && finishes_copies) engine.gpu().finish_copies(stream);
     if (request.count == 0) return;
     EntryChecker checker(engine, request);
     std::vector<MessageGroup> groups;
@@ -153,7 +173,7 @@ void enqueue_batch(Engine& engine, const BatchRequest& request, void* stream) {
             checker.forget();  // `checked.group` must always have the addresses of `e`
             MessageGroup g = checked.group;
             // A table has already been searched for all kinds of overlaps.
-            if (!of_table) clashes.add(static_cast<std::uint32_t>(i), writes_of(g));
+            if (!of_table) clashes.add(static_cast<std::uint32_t>(i), writes_of(request, i, g));
             if (g.count == 0 || (!of_table && g.length == 0 && !uses_tag(g.mode))) continue;
             const int its = check_for_stream(e, checked, of_table, checker);
             if (device && *device != its) {
@@ -171,14 +191,16 @@ void enqueue_batch(Engine& engine, const BatchRequest& request, void* stream) {
             faults->set(i, error.status());
         }
     }
-    (void)clashes.find(
-        [&](std::uint32_t i) { return writes_of(group_of(request, request.entry(i))); },
-        [](std::uint32_t i) {
-            throw Error(WARPAES_ERROR_OVERLAP,
-                        "entry " + std::to_string(i) + ": output, tag: overlap the output or tag of another entry");
-        });
+    (void)clashes.find([&](std::uint32_t i) { return writes_of(request, i, group_of(request, request.entry(i))); },
+                       [&](std::uint32_t i) {
+                           const std::string what =
+                               request.copies != nullptr ? "output, tag, copied input" : "output, tag";
+                           throw Error(WARPAES_ERROR_OVERLAP, "entry " + std::to_string(i) + ": " + what +
+                                                                  ": overlap the output or tag of another entry");
+                       });
     static_assert(sizeof(warpaes_status) == sizeof(std::int32_t));
     if (faults) faults->write(stream);
+    if (groups.empty() && finishes_copies) engine.gpu().finish_copies(stream);
     if (groups.empty()) return;
     if (request.copies == nullptr) return engine.gpu().enqueue(groups, *device, stream);
     Copies copies(request);
