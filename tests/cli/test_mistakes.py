@@ -122,7 +122,7 @@ class DisabledKeys(CommandTest):
         self.warpaes("encrypt", "-k", "keyset", "plain")
         self.warpaes("keys", "add", "--primary", "keyset")
         self.warpaes("keys", "disable", "keyset", str(old["key_id"]))
-        said = f"the disabled key {old['key_id']} opens it|warpaes keys enable KEYSET {old['key_id']}"
+        said = f"the disabled key {old['key_id']} opens the file|warpaes keys enable KEYSET {old['key_id']}"
         for command in ("decrypt", "verify"):
             self.refused(AUTHENTICATION, said, command, "-k", "keyset", "plain.warpaes")
         # The hint does not appear for damaged files or wrong associated data.
