@@ -56,10 +56,10 @@ public:
     /// not authentic are wiped, and `statuses` receives the results. Thread-safe. Throws Error{DEVICE} or
     /// Error{DEVICE_MEMORY}.
     virtual void enqueue(std::span<const MessageGroup> groups, int device, void* stream) = 0;
-    /// As above, and copies texts to or from page-locked memory while other groups are processed. `copies[i]` is memory
-    /// for the text of group i without gaps, or null if its text is not copied. The output of an encryption is copied
-    /// there; the input of a decryption is first copied from there. The texts have no gaps. `stream` waits for all
-    /// copies; with `more`, the next call without `more` makes it wait.
+    /// Like enqueue(), but also copies texts to or from page-locked memory while other groups are processed.
+    /// `copies[i]` is memory for the text of group i, or null if its text is not copied. The output of an encryption is
+    /// copied there; the input of a decryption is first copied from there. Neither text has gaps. `stream` waits for
+    /// all copies; with `more`, the next call without `more` makes it wait.
     virtual void enqueue_copied(std::span<const MessageGroup> groups, std::span<std::uint8_t* const> copies, bool more,
                                 int device, void* stream) = 0;
     /// Makes `stream` wait for all copies of earlier calls with `more`. Thread-safe. Throws Error{DEVICE}.
