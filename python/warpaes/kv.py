@@ -19,13 +19,13 @@ import contextlib
 import os
 import struct
 import sys
-import threading
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
+from ._fork_lock import ForkLock
 from ._keyset_places import as_keyset
 from ._kv_frames import IV_BYTES, TAG_BYTES, Frames, ObjectName
 from ._native import Keyset, copy
@@ -131,7 +131,7 @@ class Blocks:
     """
 
     # Shared by all instances, because copies may be under way when an instance is deleted.
-    _lock = threading.Lock()
+    _lock = ForkLock()
     _copied: ClassVar[collections.deque[tuple[Any, Tensor]]] = collections.deque()
 
     def __init__(self, keyset: Keyset | str) -> None:
